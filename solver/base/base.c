@@ -216,8 +216,8 @@ enum status csr_transpose(
 	}
 	/* Fill in row order, then shift the starts back by one row. */
 	FOR(row, rows)
-		FOR_ROW(i, csr, row)
-			result->item[result->start[csr->item[i]]++] = row;
+		FOR_ITEMS(item, csr, row)
+			result->item[result->start[item]++] = row;
 	for (uint32_t column = columns; column > 0; column--)
 		result->start[column] = result->start[column - 1];
 	result->start[0] = 0;

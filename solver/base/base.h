@@ -171,8 +171,11 @@ static inline uint32_t csr_length(const struct csr *csr, uint32_t row)
 #define CLEAR(list, count) memset(list, 0, (count) * sizeof *(list))
 #define PRINT_TO(text, ...) snprintf(text, sizeof(text), __VA_ARGS__) /* an array */
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-/* for each item of a row: FOR_ROW(i, &graph->pred, op) use(graph->pred.item[i]); */
+/* the places of a row's items: FOR_ROW(i, &graph->pred, op) use(graph->pred.item[i]); */
 #define FOR_ROW(i, csr, row) for (uint32_t i = (csr)->start[row]; i < (csr)->start[(row) + 1]; i++)
+/* the items themselves: FOR_ITEMS(before, &graph->pred, op) use(before); */
+#define FOR_ITEMS(item_, csr, row) for (uint32_t item_, item_##_at = (csr)->start[row]; \
+	item_##_at < (csr)->start[(row) + 1] && (item_ = (csr)->item[item_##_at], true); item_##_at++)
 
 /* Rows from pairs (row[i], item[i]), i < pairs; the pairs' order is kept within a row. */
 enum status csr_of_pairs(struct arena *arena, uint32_t rows, uint32_t pairs, const uint32_t *row, const uint32_t *item,

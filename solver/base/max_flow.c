@@ -71,8 +71,8 @@ static bool measure_distances(const struct pass *pass)
 		}
 	while (head < tail) {
 		uint32_t node = flow->queue[head++];
-		FOR_ROW(i, &flow->leaving, node) {
-			uint32_t back = flow->leaving.item[i] ^ 1, before = flow_from(flow, back);
+		FOR_ITEMS(arc, &flow->leaving, node) {
+			uint32_t back = arc ^ 1, before = flow_from(flow, back);
 			if (flow->residual[back] == 0 || flow->distance[before] != NONE)
 				continue;
 			if (pass->side[before] != FLOW_FREE && flow->supply[before] <= 0)
@@ -193,8 +193,8 @@ static void mark_reached(struct max_flow *flow, const uint8_t *side)
 			flow->queue[tail++] = flow->borders[i];
 	while (head < tail) {
 		uint32_t node = flow->queue[head++];
-		FOR_ROW(i, &flow->leaving, node) {
-			uint32_t arc = flow->leaving.item[i], to = flow->to[arc];
+		FOR_ITEMS(arc, &flow->leaving, node) {
+			uint32_t to = flow->to[arc];
 			if (flow->residual[arc] > 0 && !flow->reached[to] && side[to] == FLOW_FREE) {
 				flow->reached[to] = true;
 				flow->queue[tail++] = to;

@@ -271,10 +271,10 @@ static enum status take_parts(struct gathering *gathering, uint32_t number)
 		children++;
 	NEED(ROOM(&tree->arena, bucket->part, children + csr_length(&gathering->factors, number)));
 	bucket->plain = bucket->var != NONE; /* the root is always in weights: what is around it comes from outside */
-	FOR_ROW(i, &gathering->factors, number) {
-		const struct chain_factor *factor = &graph->factor[gathering->factors.item[i]];
+	FOR_ITEMS(item, &gathering->factors, number) {
+		const struct chain_factor *factor = &graph->factor[item];
 		struct chain_part *part = &bucket->part[bucket->parts++];
-		*part = (struct chain_part) { .factor = gathering->factors.item[i], .child = NONE };
+		*part = (struct chain_part) { .factor = item, .child = NONE };
 		status = status == OK ? set_strides(tree, bucket, factor->var, factor->count, part) : status;
 		bucket->plain &= !factor->usage && !factor->weight;
 	}
@@ -303,9 +303,9 @@ static enum status make_bucket(struct gathering *gathering, uint32_t number)
 	} else {
 		add_scope(gathering, number, &bucket->var, 1, &count);
 	}
-	FOR_ROW(i, &gathering->factors, number)
-		add_scope(gathering, number, root ? NULL : graph->factor[gathering->factors.item[i]].var,
-			root ? 0 : graph->factor[gathering->factors.item[i]].count, &count);
+	FOR_ITEMS(factor, &gathering->factors, number)
+		add_scope(gathering, number, root ? NULL : graph->factor[factor].var,
+			root ? 0 : graph->factor[factor].count, &count);
 	for (uint32_t child = gathering->child[number]; child != NONE && !root; child = gathering->next[child])
 		add_scope(gathering, number, tree->bucket[child].scope, tree->bucket[child].count - 1, &count);
 	if (!root)

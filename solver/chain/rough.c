@@ -120,8 +120,7 @@ static void read_potential(const struct rough *rough, const struct ascent *ascen
 		return;
 	FOR(p, shard_width(model, tie)) {
 		double sum = 0;
-		FOR_ROW(i, &model->incident, tie) {
-			uint32_t edge = model->incident.item[i];
+		FOR_ITEMS(edge, &model->incident, tie) {
 			double message = ascent->dual.message[shard_into(model, edge, tie) + p];
 			sum += shard_other(model, edge, tie) == here ? -message : message;
 		}

@@ -82,8 +82,8 @@ enum machine_format machine_format_of(const struct graph *graph, uint32_t op)
 {
 	int found = -1;
 	int64_t most = -1;
-	FOR_ROW(i, &graph->reads, op) {
-		const struct tensor *tensor = &graph->tensor[graph->reads.item[i]];
+	FOR_ITEMS(read, &graph->reads, op) {
+		const struct tensor *tensor = &graph->tensor[read];
 		int format = cost_machine_format_of(tensor->dtype);
 		int64_t elements = format >= 0 ? tensor->bytes * 8 / dtype_bits[tensor->dtype] : -1;
 		if (elements > most || (elements == most && format < found)) {

@@ -51,8 +51,8 @@ enum status op_work_find(
 static bool writes_to(const struct graph *graph, uint32_t op, uint32_t storage)
 {
 	bool writes = graph_writes_in_place(graph, op, storage);
-	FOR_ROW(i, &graph->writes, op)
-		writes |= graph->tensor[graph->writes.item[i]].storage == storage;
+	FOR_ITEMS(written, &graph->writes, op)
+		writes |= graph->tensor[written].storage == storage;
 	return writes;
 }
 
@@ -69,8 +69,7 @@ bool op_moves(
 	bool within = storage->allocator != NONE && graph->op[storage->allocator].phase == PHASE_UPDATE;
 	if (within && (reads || !storage->live_out))
 		return false;
-	FOR_ROW(i, &graph->users, s) {
-		uint32_t user = graph->users.item[i];
+	FOR_ITEMS(user, &graph->users, s) {
 		bool other = graph->op[user].phase == PHASE_UPDATE && !op_releases(&graph->op[user]);
 		if (other && (reads ? user < op : user > op && writes_to(graph, user, s)))
 			return false;

@@ -28,13 +28,13 @@ static int64_t ready_at(const struct checking *checking, uint32_t op)
 {
 	const struct step_model *model = checking->model;
 	int64_t ready = model->release[op] == NONE ? 0 : checking->time->start[model->release[op]];
-	FOR_ROW(i, &model->pred, op)
-		ready = step_check_end_of(checking, model->pred.item[i]) > ready
-			? step_check_end_of(checking, model->pred.item[i])
+	FOR_ITEMS(before, &model->pred, op)
+		ready = step_check_end_of(checking, before) > ready
+			? step_check_end_of(checking, before)
 			: ready;
-	FOR_ROW(i, &model->held, op)
-		ready = step_check_end_of(checking, model->held.item[i]) > ready
-			? step_check_end_of(checking, model->held.item[i])
+	FOR_ITEMS(holder, &model->held, op)
+		ready = step_check_end_of(checking, holder) > ready
+			? step_check_end_of(checking, holder)
 			: ready;
 	return ready;
 }

@@ -23,8 +23,8 @@ static bool is_waited_for(const struct graph *graph, uint32_t op)
 {
 	bool waits = false;
 	if (graph->op[op].added == ADDED_OFFLOAD)
-		FOR_ROW(i, &graph->succ, op)
-			waits |= graph->op[graph->succ.item[i]].added == ADDED_OFFLOAD_WAIT;
+		FOR_ITEMS(after, &graph->succ, op)
+			waits |= graph->op[after].added == ADDED_OFFLOAD_WAIT;
 	return waits;
 }
 
@@ -51,14 +51,14 @@ static void find_early(struct modelling *modelling)
 			before = op;
 		modelling->early[op] = !step_model_waits(modelling, op) && csr_length(&graph->reads, op) > 0 &&
 			!(modelling->costs->apart && modelling->costs->apart[op]);
-		FOR_ROW(i, &graph->pred, op)
-			modelling->early[op] &= modelling->early[graph->pred.item[i]];
+		FOR_ITEMS(item, &graph->pred, op)
+			modelling->early[op] &= modelling->early[item];
 	}
 	for (uint32_t p = graph->ops; p-- > 0;) {
 		uint32_t op = modelling->order[p];
 		modelling->use[op] = step_model_waits(modelling, op) ? p : NONE;
-		FOR_ROW(i, &graph->succ, op) {
-			uint32_t use = modelling->use[graph->succ.item[i]];
+		FOR_ITEMS(after, &graph->succ, op) {
+			uint32_t use = modelling->use[after];
 			if (!step_model_waits(modelling, op) && use < modelling->use[op])
 				modelling->use[op] = use;
 		}
@@ -68,8 +68,8 @@ static void find_early(struct modelling *modelling)
 static int64_t step_model_result_bytes(const struct graph *graph, uint32_t op)
 {
 	int64_t bytes = 0;
-	FOR_ROW(i, &graph->writes, op)
-		bytes += graph->tensor[graph->writes.item[i]].bytes;
+	FOR_ITEMS(written, &graph->writes, op)
+		bytes += graph->tensor[written].bytes;
 	return bytes;
 }
 

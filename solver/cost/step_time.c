@@ -47,10 +47,10 @@ static void tell_followers(struct running *running)
 {
 	while (running->ends > 0) {
 		uint32_t op = running->ended[--running->ends];
-		FOR_ROW(i, &running->succ, op)
-			satisfy(running, running->succ.item[i], op);
-		FOR_ROW(i, &running->held, op)
-			satisfy(running, running->held.item[i], op);
+		FOR_ITEMS(after, &running->succ, op)
+			satisfy(running, after, op);
+		FOR_ITEMS(holder, &running->held, op)
+			satisfy(running, holder, op);
 	}
 }
 
@@ -62,8 +62,8 @@ static void step_time_begin(struct running *running, uint32_t op)
 		running->cause[op] = running->last[stream];
 	running->time->busy[stream] += running->model->time[op];
 	running->at[stream] = running->last[stream] = op;
-	FOR_ROW(i, &running->released, op)
-		satisfy(running, running->released.item[i], op);
+	FOR_ITEMS(item, &running->released, op)
+		satisfy(running, item, op);
 }
 
 /* Computation first: what it releases may begin at the same time. */

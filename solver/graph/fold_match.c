@@ -44,15 +44,13 @@ static uint64_t fold_match_refine(const struct fold_run *run, const uint64_t *co
 {
 	const struct graph *graph = run->graph;
 	uint64_t hash = colour[op], readers = 0;
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer;
+	FOR_ITEMS(tensor, &graph->reads, op) {
+		uint32_t writer = graph->tensor[tensor].writer;
 		hash = hash_join(hash, writer == NONE ? 0 : hash_join(colour[writer], run->place[tensor]));
 	}
-	FOR_ROW(i, &graph->writes, op) {
-		uint32_t tensor = graph->writes.item[i];
+	FOR_ITEMS(tensor, &graph->writes, op)
 		FOR_SPAN(j, run->reader_start, tensor)
 			readers += hash_join(hash_join(colour[run->reader[j].op], run->reader[j].place), run->place[tensor]);
-	}
 	return hash_join(hash, readers);
 }
 
@@ -69,9 +67,9 @@ enum status fold_run_begin(struct fold_run *run, fold_label *label, void *contex
 	FOR(op, graph->ops) {
 		run->colour[op] = run->label[op] = hash_join(label(graph, op, context),
 			(uint64_t)csr_length(&graph->reads, op) << 32 | csr_length(&graph->writes, op));
-		FOR_ROW(i, &graph->pred, op)
-			if (run->level[graph->pred.item[i]] >= run->level[op])
-				run->level[op] = run->level[graph->pred.item[i]] + 1;
+		FOR_ITEMS(before, &graph->pred, op)
+			if (run->level[before] >= run->level[op])
+				run->level[op] = run->level[before] + 1;
 	}
 	for (int round = 0; round < ROUNDS; round++) {
 		FOR(op, graph->ops)

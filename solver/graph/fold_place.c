@@ -178,10 +178,10 @@ static uint64_t fold_place_cost_of(struct placing *placing, const uint32_t *orbi
 	uint64_t cost = 0;
 	placing->stamp++;
 	FOR(i, orbits) {
-		FOR_ROW(j, &placing->from, orbit[i])
-			cost += fold_place_count(placing, &placing->link[placing->from.item[j]]);
-		FOR_ROW(j, &placing->to, orbit[i])
-			cost += fold_place_count(placing, &placing->link[placing->to.item[j]]);
+		FOR_ITEMS(link, &placing->from, orbit[i])
+			cost += fold_place_count(placing, &placing->link[link]);
+		FOR_ITEMS(item, &placing->to, orbit[i])
+			cost += fold_place_count(placing, &placing->link[item]);
 	}
 	return cost;
 }
@@ -237,8 +237,8 @@ static int64_t first_cut(
 	int64_t sum = 0, votes = 0;
 	FOR(i, orbits)
 		for (int side = 0; side < 2; side++)
-			FOR_ROW(j, rows[side], orbit[i]) {
-				const struct link *link = &placing->link[rows[side]->item[j]];
+			FOR_ITEMS(item, rows[side], orbit[i]) {
+				const struct link *link = &placing->link[item];
 				uint32_t other = side ? link->from : link->to;
 				if (!placing->placed[other] || placing->ring[other] == placing->ring[orbit[i]])
 					continue;
@@ -306,8 +306,8 @@ static bool place_beside(struct placing *placing, uint32_t orbit)
 	if (was)
 		least = fold_place_cost_of(placing, &orbit, 1);
 	for (int side = 0; side < 2; side++)
-		FOR_ROW(j, rows[side], orbit) {
-			const struct link *link = &placing->link[rows[side]->item[j]];
+		FOR_ITEMS(item, rows[side], orbit) {
+			const struct link *link = &placing->link[item];
 			uint32_t other = side ? link->from : link->to;
 			if (!placing->placed[other] || other == orbit)
 				continue;

@@ -285,8 +285,8 @@ static enum status check_own(struct build *build)
 
 static bool row_has(const struct csr *csr, uint32_t row, uint32_t item)
 {
-	FOR_ROW(i, csr, row)
-		if (csr->item[i] == item)
+	FOR_ITEMS(each, csr, row)
+		if (each == item)
 			return true;
 	return false;
 }
@@ -429,9 +429,9 @@ static enum status order_ops(struct build *build)
 	while (ready) {
 		uint32_t op = heap_pop(heap, &ready);
 		build->place[op] = done++;
-		FOR_ROW(i, &succ, op)
-			if (--waiting[succ.item[i]] == 0)
-				heap_push(heap, &ready, succ.item[i]);
+		FOR_ITEMS(after, &succ, op)
+			if (--waiting[after] == 0)
+				heap_push(heap, &ready, after);
 	}
 	return done == ops ? OK : report_cycle(build, &pred, waiting);
 }
@@ -519,13 +519,13 @@ static enum status touch_rows(struct build *build)
 	if (!(ROOM(&build->scratch, op, total) && ROOM(&build->scratch, storage, total)))
 		return fail_memory(build->error);
 	FOR(id, graph->ops) {
-		FOR_ROW(i, &graph->reads, id) {
+		FOR_ITEMS(read, &graph->reads, id) {
 			op[count] = id;
-			storage[count++] = graph->tensor[graph->reads.item[i]].storage;
+			storage[count++] = graph->tensor[read].storage;
 		}
-		FOR_ROW(i, &graph->writes, id) {
+		FOR_ITEMS(written, &graph->writes, id) {
 			op[count] = id;
-			storage[count++] = graph->tensor[graph->writes.item[i]].storage;
+			storage[count++] = graph->tensor[written].storage;
 		}
 		FOR_SPAN(i, graph->inplace_start, id) {
 			op[count] = id;
@@ -590,8 +590,8 @@ static uint64_t hash_name(uint64_t hash, const char *text)
 static uint64_t hash_row(uint64_t hash, const struct csr *csr, uint32_t row)
 {
 	hash = hash_join(hash, csr_length(csr, row));
-	FOR_ROW(i, csr, row)
-		hash = hash_join(hash, csr->item[i]);
+	FOR_ITEMS(item, csr, row)
+		hash = hash_join(hash, item);
 	return hash;
 }
 

@@ -450,8 +450,8 @@ static inline uint32_t graph_written_over(const struct graph *graph, uint32_t op
 static inline bool graph_is_view(const struct graph *graph, uint32_t op)
 {
 	bool view = csr_length(&graph->writes, op) > 0 && graph->inplace_start[op] == graph->inplace_start[op + 1];
-	FOR_ROW(i, &graph->writes, op)
-		view &= graph->tensor[graph->writes.item[i]].alias != NONE;
+	FOR_ITEMS(written, &graph->writes, op)
+		view &= graph->tensor[written].alias != NONE;
 	return view;
 }
 

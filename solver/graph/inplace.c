@@ -9,9 +9,9 @@
  * write's own old version. */
 static uint32_t source_of_view(const struct graph *graph, uint32_t op, uint32_t tensor)
 {
-	FOR_ROW(i, &graph->reads, op)
-		if (graph->tensor[graph->reads.item[i]].storage == graph->tensor[tensor].storage)
-			return graph->reads.item[i];
+	FOR_ITEMS(read, &graph->reads, op)
+		if (graph->tensor[read].storage == graph->tensor[tensor].storage)
+			return read;
 	return graph->tensor[tensor].alias;
 }
 
@@ -32,8 +32,7 @@ static uint32_t *new_roots(const struct graph *graph)
 	FOR(tensor, graph->tensors)
 		root[tensor] = graph->storage[graph->tensor[tensor].storage].root;
 	FOR(op, graph->ops)
-		FOR_ROW(i, &graph->writes, op) {
-			uint32_t tensor = graph->writes.item[i];
+		FOR_ITEMS(tensor, &graph->writes, op) {
 			const struct storage *storage = &graph->storage[graph->tensor[tensor].storage];
 			if (storage->persistent || storage->root == tensor)
 				continue;

@@ -46,8 +46,8 @@ static enum status fill_rows(const struct graph *graph, const uint32_t *item, st
 	NEED(ROOM(arena, use->start, (size_t)graph->ops + 1) && ROOM(arena, use->item, touches) &&
 		ROOM(arena, product->start, (size_t)graph->ops + 1) && ROOM(arena, product->item, problem->items));
 	FOR(op, graph->ops) {
-		FOR_ROW(i, &graph->touches, op) {
-			uint32_t id = item[graph->touches.item[i]];
+		FOR_ITEMS(touched, &graph->touches, op) {
+			uint32_t id = item[touched];
 			if (id == NONE)
 				continue;
 			if (problem->producer[id] == op)
@@ -67,8 +67,8 @@ static enum status fill_views(const struct graph *graph, struct problem *problem
 	ROOM(&problem->arena, problem->view, graph->ops);
 	for (uint32_t op = 0; problem->view && op < graph->ops; op++) {
 		problem->view[op] = csr_length(&graph->writes, op) > 0 && graph->inplace_start[op] == graph->inplace_start[op + 1];
-		FOR_ROW(i, &graph->writes, op)
-			problem->view[op] &= graph->tensor[graph->writes.item[i]].alias != NONE;
+		FOR_ITEMS(written, &graph->writes, op)
+			problem->view[op] &= graph->tensor[written].alias != NONE;
 	}
 	return problem->view ? OK : NO_MEMORY;
 }
@@ -94,9 +94,9 @@ static enum status fill_dependencies(
 	uint32_t *op, *pred;
 	NEED(ROOM(arena, op, (size_t)edges + rules->pins) && ROOM(arena, pred, (size_t)edges + rules->pins));
 	FOR(id, graph->ops)
-		FOR_ROW(i, &graph->pred, id) {
+		FOR_ITEMS(before, &graph->pred, id) {
 			op[count] = id;
-			pred[count++] = graph->pred.item[i];
+			pred[count++] = before;
 		}
 	FOR(i, rules->pins) {
 		op[count] = rules->pin[i].after;
@@ -148,11 +148,9 @@ static enum status fill_program(const struct graph *graph, struct problem *probl
 		taken[at] = true;
 		problem->program[done++] = at;
 		uint32_t next = at + 1;
-		FOR_ROW(i, &problem->succ, at) {
-			uint32_t op = problem->succ.item[i];
+		FOR_ITEMS(op, &problem->succ, at)
 			if (--waiting[op] == 0 && op < next)
 				next = op;
-		}
 		while (lowest < ops && taken[lowest])
 			lowest++;
 		at = next > lowest ? next : lowest;
@@ -216,8 +214,8 @@ int64_t problem_peak(const struct problem *problem, const uint32_t *order, int64
 	uint32_t position_of_peak = NONE;
 	FOR(position, problem->ops) {
 		uint32_t op = order[position];
-		FOR_ROW(i, &problem->products, op)
-			bytes += problem->size[problem->products.item[i]];
+		FOR_ITEMS(product, &problem->products, op)
+			bytes += problem->size[product];
 		int64_t now = bytes + problem->workspace[op];
 		if (live)
 			live[position] = now;
@@ -225,16 +223,12 @@ int64_t problem_peak(const struct problem *problem, const uint32_t *order, int64
 			peak = now;
 			position_of_peak = position;
 		}
-		FOR_ROW(i, &problem->products, op) {
-			uint32_t item = problem->products.item[i];
+		FOR_ITEMS(item, &problem->products, op)
 			if (left[item] == 0 && !problem->live_out[item])
 				bytes -= problem->size[item];
-		}
-		FOR_ROW(i, &problem->uses, op) {
-			uint32_t item = problem->uses.item[i];
+		FOR_ITEMS(item, &problem->uses, op)
 			if (--left[item] == 0 && !problem->live_out[item])
 				bytes -= problem->size[item];
-		}
 	}
 	mem_free(left);
 	if (peak_position)
@@ -252,9 +246,9 @@ enum status problem_lifetimes(const struct problem *problem, const uint32_t *ord
 	FOR(item, problem->items) {
 		uint32_t producer = problem->producer[item];
 		first[item] = last[item] = producer == NONE ? 0 : position[producer];
-		FOR_ROW(i, &problem->users, item)
-			if (position[problem->users.item[i]] > last[item])
-				last[item] = position[problem->users.item[i]];
+		FOR_ITEMS(user, &problem->users, item)
+			if (position[user] > last[item])
+				last[item] = position[user];
 		if (problem->live_out[item])
 			last[item] = end;
 	}

@@ -113,8 +113,7 @@ static enum status shorten_add_tensors(const struct shortening *run)
 static enum status add_after(const struct shortening *run, uint32_t op)
 {
 	enum status status = OK;
-	FOR_ROW(i, &run->graph->after, op) {
-		uint32_t before = run->graph->after.item[i];
+	FOR_ITEMS(before, &run->graph->after, op) {
 		before = shorten_stays(run, before) ? before : stand_in(run, before, op);
 		if (status == OK)
 			status = before == NONE ? INFEASIBLE : draft_after(run->draft, run->op[op], run->op[before]);

@@ -196,10 +196,9 @@ static enum status online_run(const struct layout_model *model, struct online *o
 	const struct csr *ends, uint32_t *held, int64_t *offset)
 {
 	FOR(s, model->sections) {
-		FOR_ROW(i, ends, s)
-			online_leave(online, held[ends->item[i]]);
-		FOR_ROW(i, starts, s) {
-			uint32_t b = starts->item[i];
+		FOR_ITEMS(end, ends, s)
+			online_leave(online, held[end]);
+		FOR_ITEMS(b, starts, s) {
 			if ((held[b] = online_come(online, model->size[b])) == NONE)
 				return NO_MEMORY;
 			offset[b] = online->block[held[b]].at;

@@ -66,8 +66,7 @@ static int64_t layout_search_room_above(const struct layout_search *search, uint
 	int64_t room = search->capacity - floor;
 	if (model->pins == 0)
 		return room;
-	FOR_ROW(i, &search->pinned, section) {
-		uint32_t pin = search->pinned.item[i];
+	FOR_ITEMS(pin, &search->pinned, section) {
 		int64_t bottom = model->fixed[pin] > floor ? model->fixed[pin] : floor;
 		if (model->fixed[pin] + model->size[pin] > bottom)
 			room -= model->fixed[pin] + model->size[pin] - bottom;
@@ -116,8 +115,7 @@ static void layout_search_reset(struct layout_search *search)
 static int64_t lowest_start(const struct layout_search *search, uint32_t section, bool pending)
 {
 	int64_t lowest = INT64_MAX, floor = search->floor[section];
-	FOR_ROW(i, &search->members, section) {
-		uint32_t b = search->members.item[i];
+	FOR_ITEMS(b, &search->members, section) {
 		if (search->placed[b])
 			continue;
 		int64_t low = pending && search->pending[b] == search->clock ? search->lifted[b] : search->low[b];
@@ -154,8 +152,7 @@ static bool raise_floors(struct layout_search *search, uint32_t b, uint32_t stam
 static int64_t lowest_lift(const struct layout_search *search, uint32_t b, int64_t offset)
 {
 	int64_t lowest = INT64_MAX;
-	FOR_ROW(i, &search->neighbours, b) {
-		uint32_t c = search->neighbours.item[i];
+	FOR_ITEMS(c, &search->neighbours, b) {
 		if (offset + search->model->size[c] >= lowest)
 			break;
 		if (search->placed[c])
@@ -217,8 +214,7 @@ static bool layout_search_place(struct layout_search *search, struct frame *fram
 	search->solution[b] = offset;
 	search->clock += 2;
 	search->work += csr_length(&search->neighbours, b);
-	FOR_ROW(i, &search->neighbours, b) {
-		uint32_t c = search->neighbours.item[i];
+	FOR_ITEMS(c, &search->neighbours, b) {
 		if (search->placed[c])
 			continue;
 		frame->hat = true;
@@ -400,8 +396,7 @@ static uint32_t count_fillers(
 	int64_t floor = search->floor[section];
 	uint32_t count = 0;
 	*step = smallest;
-	FOR_ROW(i, &search->members, section) {
-		uint32_t b = search->members.item[i];
+	FOR_ITEMS(b, &search->members, section) {
 		if (search->placed[b])
 			continue;
 		if (search->low[b] > floor) {

@@ -47,8 +47,7 @@ static enum status list_overlapping(struct layout_search *search, bool pinned, s
 			FOR_FROM(s, model->span[k].first, model->span[k].last) {
 				const struct csr *members = s > model->span[k].first ? &starting : pinned ? &search->pinned : &search->members;
 				search->unpaid += 1 + csr_length(members, s);
-				FOR_ROW(i, members, s) {
-					uint32_t c = members->item[i];
+				FOR_ITEMS(c, members, s) {
 					if (c == b || seen[c] == b + 1)
 						continue;
 					seen[c] = b + 1;
@@ -114,8 +113,8 @@ static enum status sort_neighbours(const struct layout_model *model, struct csr 
 		qsort(keyed, model->n, sizeof *keyed, compare_keyed);
 		COPY(next, rows->start, model->n);
 		FOR(k, model->n)
-			FOR_ROW(i, rows, keyed[k].buffer)
-				sorted[next[rows->item[i]]++] = keyed[k].buffer;
+			FOR_ITEMS(row, rows, keyed[k].buffer)
+				sorted[next[row]++] = keyed[k].buffer;
 		memcpy(rows->item, sorted, pairs * sizeof *sorted);
 	}
 	return status;
@@ -156,11 +155,9 @@ static void search_setup_find_twins(struct layout_search *search)
 		search->twin[b] = NONE;
 		if (!is_free(search, b))
 			continue;
-		FOR_ROW(i, &search->neighbours, b) {
-			uint32_t c = search->neighbours.item[i];
+		FOR_ITEMS(c, &search->neighbours, b)
 			if (c < b && (search->twin[b] == NONE || c > search->twin[b]) && equal_buffers(model, b, c))
 				search->twin[b] = c;
-		}
 	}
 }
 

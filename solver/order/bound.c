@@ -41,13 +41,13 @@ static void spread_block(struct bound *bound, uint32_t first, uint32_t columns)
 	/* Nothing before the block is after it, and nothing behind it before it. */
 	for (uint32_t n = first + columns; n-- > 0;) {
 		uint32_t op = bound->topological[n];
-		FOR_ROW(i, &model->succ, op)
-			row_join(&bound->reached[op], &bound->reached[model->succ.item[i]]);
+		FOR_ITEMS(item, &model->succ, op)
+			row_join(&bound->reached[op], &bound->reached[item]);
 	}
 	FOR_FROM(n, first, model->ops) {
 		uint32_t op = bound->topological[n];
-		FOR_ROW(i, &model->pred, op)
-			row_join(&bound->reaching[op], &bound->reaching[model->pred.item[i]]);
+		FOR_ITEMS(each, &model->pred, op)
+			row_join(&bound->reaching[op], &bound->reaching[each]);
 	}
 }
 
@@ -60,9 +60,9 @@ static struct row certain_columns(const struct bound *bound, uint32_t item)
 		memset(&before, 0xff, sizeof before);
 	if (model->to_end[item])
 		memset(&after, 0xff, sizeof after);
-	FOR_ROW(i, &model->users, item) {
-		row_join(&before, &bound->reached[model->users.item[i]]);
-		row_join(&after, &bound->reaching[model->users.item[i]]);
+	FOR_ITEMS(user, &model->users, item) {
+		row_join(&before, &bound->reached[user]);
+		row_join(&after, &bound->reaching[user]);
 	}
 	for (int i = 0; i < WORDS; i++)
 		before.word[i] &= after.word[i];

@@ -51,9 +51,9 @@ static bool mark_along(const struct problem *problem, bool earlier, bool *marked
 	bool changed = false;
 	FOR(i, problem->ops) {
 		uint32_t op = problem->program[earlier ? problem->ops - 1 - i : i];
-		FOR_ROW(j, rows, op)
-			if (marked[op] && !marked[rows->item[j]])
-				changed = marked[rows->item[j]] = true;
+		FOR_ITEMS(row, rows, op)
+			if (marked[op] && !marked[row])
+				changed = marked[row] = true;
 	}
 	return changed;
 }
@@ -106,14 +106,14 @@ static void check_precedence_build(struct network *network)
 		check_precedence_join(network, from, node, problem->size[item]);
 		if (problem->live_out[item])
 			check_precedence_join(network, node, end, UNLIMITED);
-		FOR_ROW(i, &problem->users, item)
-			if (check_precedence_node_of(network, problem->users.item[i]) != start)
-				check_precedence_join(network, node, check_precedence_node_of(network, problem->users.item[i]), UNLIMITED);
+		FOR_ITEMS(user, &problem->users, item)
+			if (check_precedence_node_of(network, user) != start)
+				check_precedence_join(network, node, check_precedence_node_of(network, user), UNLIMITED);
 	}
 	FOR(op, problem->ops)
-		FOR_ROW(i, &problem->pred, op)
-			if (check_precedence_is_free(network, op) && check_precedence_is_free(network, problem->pred.item[i]))
-				check_precedence_join(network, op, problem->pred.item[i], UNLIMITED);
+		FOR_ITEMS(before, &problem->pred, op)
+			if (check_precedence_is_free(network, op) && check_precedence_is_free(network, before))
+				check_precedence_join(network, op, before, UNLIMITED);
 	FOR(i, network->edges)
 		if (check_precedence_is_free(network, network->edge[i].from) &&
 			check_precedence_is_free(network, network->edge[i].to))
@@ -153,8 +153,8 @@ static bool costs(struct network *network, uint32_t op, uint32_t other, bool ins
 	int64_t bytes = problem->base + problem->workspace[op], more;
 	if (!set_sides(network, op, other, inside))
 		return true;
-	FOR_ROW(i, &problem->products, op)
-		bytes += problem->size[problem->products.item[i]];
+	FOR_ITEMS(product, &problem->products, op)
+		bytes += problem->size[product];
 	check_precedence_build(network);
 	while (bytes < bound && (more = augment(network)) > 0)
 		bytes += more;
@@ -216,10 +216,10 @@ static enum status order_check_mark_reachable(
 	stack[depth++] = op;
 	while (depth > 0) {
 		uint32_t at = stack[--depth];
-		FOR_ROW(i, arcs, at)
-			if (side[arcs->item[i]] != mark) {
-				side[arcs->item[i]] = mark;
-				stack[depth++] = arcs->item[i];
+		FOR_ITEMS(arc, arcs, at)
+			if (side[arc] != mark) {
+				side[arc] = mark;
+				stack[depth++] = arc;
 			}
 	}
 	return OK;
@@ -238,8 +238,8 @@ static enum status order_check_mark_sides(const struct problem *problem, uint32_
 static int64_t working_set(const struct problem *problem, uint32_t op)
 {
 	int64_t bytes = problem->workspace[op];
-	FOR_ROW(i, &problem->products, op)
-		bytes += problem->size[problem->products.item[i]];
+	FOR_ITEMS(product, &problem->products, op)
+		bytes += problem->size[product];
 	return bytes;
 }
 
@@ -249,8 +249,8 @@ static int64_t alive_bound(const struct problem *problem, uint32_t op, const enu
 	FOR(item, problem->items) {
 		uint32_t producer = problem->producer[item];
 		bool made = producer == NONE || side[producer] == SOURCE, needed = problem->live_out[item];
-		FOR_ROW(i, &problem->users, item)
-			needed |= side[problem->users.item[i]] == SINK;
+		FOR_ITEMS(user, &problem->users, item)
+			needed |= side[user] == SINK;
 		if (made && needed)
 			bytes += problem->size[item];
 	}
@@ -259,8 +259,8 @@ static int64_t alive_bound(const struct problem *problem, uint32_t op, const enu
 
 static bool order_check_has(const struct csr *csr, uint32_t row, uint32_t item)
 {
-	FOR_ROW(i, csr, row)
-		if (csr->item[i] == item)
+	FOR_ITEMS(each, csr, row)
+		if (each == item)
 			return true;
 	return false;
 }

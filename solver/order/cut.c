@@ -49,8 +49,8 @@ static uint32_t pairs_of(const struct order_cut *cut, uint32_t item)
 	if (node == NONE)
 		return users == 1 && keeps(cut, producer, problem->users.item[problem->users.start[item]]);
 	bool any = keeps(cut, producer, node);
-	FOR_ROW(i, &problem->users, item)
-		any |= keeps(cut, node, problem->users.item[i]);
+	FOR_ITEMS(user, &problem->users, item)
+		any |= keeps(cut, node, user);
 	return any ? 1 + users : 0;
 }
 
@@ -69,8 +69,8 @@ static void order_cut_add_item(struct order_cut *cut, uint32_t item)
 		: problem->users.item[problem->users.start[item]];
 	cut->item_arc[item] = flow_add(flow, producer, to, bytes, 0);
 	if (to == node)
-		FOR_ROW(i, &problem->users, item)
-			flow_add(flow, node, problem->users.item[i], FLOW_UNLIMITED, 0);
+		FOR_ITEMS(user, &problem->users, item)
+			flow_add(flow, node, user, FLOW_UNLIMITED, 0);
 }
 
 /* Leaving the side it is on in the order costs an op that is free to do so one unit. position: op -> place, or NULL: no
@@ -88,9 +88,9 @@ static void add_dependencies(struct order_cut *cut)
 {
 	const struct problem *problem = cut->problem;
 	FOR(op, problem->ops)
-		FOR_ROW(i, &problem->pred, op)
-			if (keeps(cut, op, problem->pred.item[i]))
-				flow_add(&cut->flow, op, problem->pred.item[i], FLOW_UNLIMITED, 0);
+		FOR_ITEMS(before, &problem->pred, op)
+			if (keeps(cut, op, before))
+				flow_add(&cut->flow, op, before, FLOW_UNLIMITED, 0);
 }
 
 static uint32_t count_pairs(const struct order_cut *cut, bool prices)
@@ -101,8 +101,8 @@ static uint32_t count_pairs(const struct order_cut *cut, bool prices)
 		pairs += pairs_of(cut, item);
 	FOR(op, problem->ops) {
 		pairs += prices && cut->side[op] == FLOW_FREE;
-		FOR_ROW(i, &problem->pred, op)
-			pairs += keeps(cut, op, problem->pred.item[i]);
+		FOR_ITEMS(before, &problem->pred, op)
+			pairs += keeps(cut, op, before);
 	}
 	return pairs;
 }
@@ -148,8 +148,7 @@ static void order_cut_mark_reachable(struct order_cut *cut, const struct csr *ar
 	cut->stack[depth++] = op;
 	while (depth > 0) {
 		uint32_t at = cut->stack[--depth];
-		FOR_ROW(i, arcs, at) {
-			uint32_t other = arcs->item[i];
+		FOR_ITEMS(other, arcs, at) {
 			if (cut->side[other] != mark) {
 				cut->side[other] = mark;
 				cut->stack[depth++] = other;
@@ -179,8 +178,8 @@ static void order_cut_mark_sides(struct order_cut *cut, uint32_t op, const uint3
 		if (node == NONE)
 			continue;
 		bool used = producer == NONE || cut->side[producer] == FLOW_SOURCE;
-		FOR_ROW(i, &problem->users, item)
-			used &= cut->side[problem->users.item[i]] == FLOW_SOURCE;
+		FOR_ITEMS(user, &problem->users, item)
+			used &= cut->side[user] == FLOW_SOURCE;
 		if (used)
 			cut->side[node] = FLOW_SOURCE;
 		else if (producer != NONE && cut->side[producer] == FLOW_SINK)
@@ -198,8 +197,8 @@ enum status order_cut_at(struct order_cut *cut, uint32_t op, const uint32_t *pos
 	control_spend(control, cut->flow.arcs / 4);
 	enum status status = flow_maximise(&cut->flow, cut->side, control, &value);
 	*bytes = problem->base + cut->constant + problem->workspace[op] + value / cut->scale;
-	FOR_ROW(i, &problem->products, op)
-		*bytes += problem->size[problem->products.item[i]];
+	FOR_ITEMS(product, &problem->products, op)
+		*bytes += problem->size[product];
 	return status;
 }
 
@@ -234,8 +233,8 @@ static uint32_t first_dependency(const struct order_cut *cut)
 	const struct problem *problem = cut->problem;
 	uint32_t kept = 0;
 	FOR(op, problem->ops)
-		FOR_ROW(i, &problem->pred, op)
-			kept += keeps(cut, op, problem->pred.item[i]);
+		FOR_ITEMS(before, &problem->pred, op)
+			kept += keeps(cut, op, before);
 	return cut->flow.arcs - 2 * kept;
 }
 
@@ -249,10 +248,10 @@ enum status order_cut_certificate(const struct order_cut *cut, uint32_t op, stru
 		certify_item(cut, item, certificate);
 	uint32_t arc = first_dependency(cut);
 	FOR(later, problem->ops)
-		FOR_ROW(i, &problem->pred, later) {
-			if (!keeps(cut, later, problem->pred.item[i]))
+		FOR_ITEMS(before, &problem->pred, later) {
+			if (!keeps(cut, later, before))
 				continue;
-			add_certificate_arc(certificate, NONE, later, problem->pred.item[i], flow_on(&cut->flow, arc));
+			add_certificate_arc(certificate, NONE, later, before, flow_on(&cut->flow, arc));
 			arc += 2;
 		}
 	struct order_arc *shrunk = mem_resize(certificate->arc, certificate->arcs, sizeof *shrunk);

@@ -6,8 +6,8 @@ static bool certain(const struct problem *problem, const struct order_cut *cut, 
 {
 	uint32_t producer = problem->producer[item];
 	bool made = producer == NONE || cut->side[producer] == FLOW_SOURCE, needed = problem->live_out[item];
-	FOR_ROW(i, &problem->users, item)
-		needed |= cut->side[problem->users.item[i]] == FLOW_SINK;
+	FOR_ITEMS(user, &problem->users, item)
+		needed |= cut->side[user] == FLOW_SINK;
 	return made && needed;
 }
 
@@ -16,8 +16,8 @@ static bool in_cut(const struct problem *problem, const struct order_cut *cut, u
 {
 	uint32_t producer = problem->producer[item];
 	bool made = producer == NONE || cut->flow.reached[producer], needed = problem->live_out[item];
-	FOR_ROW(i, &problem->users, item)
-		needed |= !cut->flow.reached[problem->users.item[i]];
+	FOR_ITEMS(user, &problem->users, item)
+		needed |= !cut->flow.reached[user];
 	return made && needed;
 }
 

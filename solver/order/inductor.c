@@ -21,8 +21,8 @@ static enum status order_inductor_begin(
 	NEED(ROOM(arena, *size, problem->ops) && ROOM(arena, *waiting, problem->ops));
 	FOR(op, problem->ops) {
 		(*waiting)[op] = csr_length(&problem->pred, op);
-		FOR_ROW(i, &problem->products, op)
-			(*size)[op] += problem->size[problem->products.item[i]];
+		FOR_ITEMS(product, &problem->products, op)
+			(*size)[op] += problem->size[product];
 	}
 	return OK;
 }
@@ -37,13 +37,13 @@ static enum status operands_of(const struct problem *problem, struct arena *aren
 	NEED(ROOM(arena, operands->start, (size_t)problem->ops + 1) &&
 		ROOM(arena, operands->item, (size_t)pred->start[problem->ops] + 1) && behind);
 	FOR(op, problem->ops) {
-		FOR_ROW(i, pred, op)
-			if (problem->view && problem->view[pred->item[i]])
-				FOR_ROW(k, pred, pred->item[i])
-					behind[pred->item[k]] = op + 1;
-		FOR_ROW(i, pred, op)
-			if (behind[pred->item[i]] != op + 1)
-				operands->item[count++] = pred->item[i];
+		FOR_ITEMS(before, pred, op)
+			if (problem->view && problem->view[before])
+				FOR_ITEMS(item, pred, before)
+					behind[item] = op + 1;
+		FOR_ITEMS(each, pred, op)
+			if (behind[each] != op + 1)
+				operands->item[count++] = each;
 		operands->start[op + 1] = count;
 	}
 	return OK;
@@ -71,10 +71,10 @@ static void lpmf_start(struct lpmf *lpmf)
 	lpmf->peak = lpmf->live > kept ? lpmf->live : kept;
 	FOR(i, problem->ops) {
 		uint32_t op = problem->program[i];
-		FOR_ROW(k, &problem->uses, op)
-			lpmf->frees[op] += lpmf->left[problem->uses.item[k]] == 1 ? problem->size[problem->uses.item[k]] : 0;
-		FOR_ROW(k, &problem->products, op)
-			lpmf->frees[op] += lpmf->left[problem->products.item[k]] == 0 ? problem->size[problem->products.item[k]] : 0;
+		FOR_ITEMS(use, &problem->uses, op)
+			lpmf->frees[op] += lpmf->left[use] == 1 ? problem->size[use] : 0;
+		FOR_ITEMS(product, &problem->products, op)
+			lpmf->frees[op] += lpmf->left[product] == 0 ? problem->size[product] : 0;
 		if (lpmf->waiting[op] == 0)
 			lpmf->ready[lpmf->count++] = op;
 	}
@@ -104,15 +104,13 @@ static void lpmf_run(struct lpmf *lpmf, uint32_t op)
 	lpmf->live += lpmf->size[op];
 	lpmf->peak = lpmf->live > lpmf->peak ? lpmf->live : lpmf->peak;
 	lpmf->live -= lpmf->frees[op];
-	FOR_ROW(i, &problem->succ, op)
-		if (--lpmf->waiting[problem->succ.item[i]] == 0)
-			lpmf->ready[lpmf->count++] = problem->succ.item[i];
-	FOR_ROW(i, &problem->uses, op) {
-		uint32_t item = problem->uses.item[i];
+	FOR_ITEMS(after, &problem->succ, op)
+		if (--lpmf->waiting[after] == 0)
+			lpmf->ready[lpmf->count++] = after;
+	FOR_ITEMS(item, &problem->uses, op)
 		if (--lpmf->left[item] == 1)
-			FOR_ROW(k, &problem->users, item)
-				lpmf->frees[problem->users.item[k]] += problem->size[item];
-	}
+			FOR_ITEMS(user, &problem->users, item)
+				lpmf->frees[user] += problem->size[item];
 }
 
 enum status order_inductor_lpmf(const struct problem *problem, uint32_t *order)
@@ -201,9 +199,9 @@ enum status order_inductor_bfs(const struct problem *problem, uint32_t *order)
 	FOR(i, problem->ops) {
 		uint32_t op = order[i] = bfs_pop(&bfs);
 		bfs.step[op] = i;
-		FOR_ROW(k, &problem->succ, op)
-			if (--waiting[problem->succ.item[k]] == 0)
-				bfs_ready(&bfs, problem->succ.item[k]);
+		FOR_ITEMS(after, &problem->succ, op)
+			if (--waiting[after] == 0)
+				bfs_ready(&bfs, after);
 	}
 	return OK;
 }
@@ -238,8 +236,8 @@ static enum status dfs_start(struct dfs *dfs, struct arena *arena)
 		operands_of(problem, arena, &dfs->operands) != OK)
 		return NO_MEMORY;
 	FOR(op, problem->ops) {
-		FOR_ROW(i, &problem->uses, op) /* what only gives memory a name weighs nothing */
-			size[op] += problem->view && problem->view[op] ? 0 : problem->size[problem->uses.item[i]];
+		FOR_ITEMS(use, &problem->uses, op) /* what only gives memory a name weighs nothing */
+			size[op] += problem->view && problem->view[op] ? 0 : problem->size[use];
 		dfs->op[op] = dfs->root[op] = (struct weighed){ size[op], place[op], op };
 	}
 	qsort(dfs->root, problem->ops, sizeof *dfs->root, lighter);

@@ -11,10 +11,10 @@ static enum status collect_touched(const struct problem *problem, struct arena *
 	uint32_t count = 0;
 	FOR(op, ops) {
 		touch->start[op] = count;
-		FOR_ROW(i, &problem->uses, op)
-			touch->item[count++] = problem->uses.item[i];
-		FOR_ROW(i, &problem->products, op)
-			touch->item[count++] = problem->products.item[i];
+		FOR_ITEMS(use, &problem->uses, op)
+			touch->item[count++] = use;
+		FOR_ITEMS(product, &problem->products, op)
+			touch->item[count++] = product;
 	}
 	touch->start[ops] = count;
 	return OK;
@@ -57,8 +57,7 @@ int64_t order_profile(const struct order_model *model, const uint32_t *order, ui
 	FOR(n, model->ops) {
 		uint32_t op = order[n];
 		int64_t closed = 0;
-		FOR_ROW(i, &model->touch, op) {
-			uint32_t item = model->touch.item[i];
+		FOR_ITEMS(item, &model->touch, op) {
 			if (!model->from_start[item] && count[item] == csr_length(&model->users, item))
 				bytes += model->size[item];
 			if (--count[item] == 0 && !model->to_end[item])
@@ -81,8 +80,7 @@ static void walk_reset(struct order_walk *walk)
 		uint32_t users = csr_length(&model->users, item);
 		walk->left[item] = users;
 		walk->rest[item] = 0;
-		FOR_ROW(i, &model->users, item) {
-			uint32_t op = model->users.item[i];
+		FOR_ITEMS(op, &model->users, item) {
 			walk->rest[item] ^= op;
 			if (!model->from_start[item])
 				walk->opens[op] += model->size[item];
@@ -115,8 +113,7 @@ static bool item_open(const struct order_walk *walk, uint32_t item)
 static void shift_opens(struct order_walk *walk, uint32_t item, uint32_t op, int64_t bytes)
 {
 	const struct csr *users = &walk->model->users;
-	FOR_ROW(i, users, item) {
-		uint32_t other = users->item[i];
+	FOR_ITEMS(other, users, item) {
 		walk->opens[other] += bytes;
 		if (other != op)
 			walk->changed[walk->changes++] = other;
@@ -127,8 +124,7 @@ void order_walk_run(struct order_walk *walk, uint32_t op)
 {
 	const struct order_model *model = walk->model;
 	walk->changes = 0;
-	FOR_ROW(i, &model->touch, op) {
-		uint32_t item = model->touch.item[i];
+	FOR_ITEMS(item, &model->touch, op) {
 		int64_t size = model->size[item];
 		if (!item_open(walk, item)) {
 			walk->live += size;
@@ -145,16 +141,15 @@ void order_walk_run(struct order_walk *walk, uint32_t op)
 			walk->changed[walk->changes++] = walk->rest[item];
 		}
 	}
-	FOR_ROW(i, &model->succ, op)
-		walk->waiting[model->succ.item[i]]--;
+	FOR_ITEMS(after, &model->succ, op)
+		walk->waiting[after]--;
 }
 
 void order_walk_undo(struct order_walk *walk, uint32_t op)
 {
 	const struct order_model *model = walk->model;
 	walk->changes = 0;
-	FOR_ROW(i, &model->touch, op) {
-		uint32_t item = model->touch.item[i];
+	FOR_ITEMS(item, &model->touch, op) {
 		int64_t size = model->size[item];
 		uint32_t left = walk->left[item]++;
 		if (!model->to_end[item]) {
@@ -171,8 +166,8 @@ void order_walk_undo(struct order_walk *walk, uint32_t op)
 			shift_opens(walk, item, op, size);
 		}
 	}
-	FOR_ROW(i, &model->succ, op)
-		walk->waiting[model->succ.item[i]]++;
+	FOR_ITEMS(after, &model->succ, op)
+		walk->waiting[after]++;
 }
 
 void order_turn(uint32_t *order, uint32_t ops)

@@ -65,10 +65,10 @@ static void roam_mark(const struct csr *arcs, uint32_t from, uint32_t *stack, bo
 	seen[from] = true;
 	while (depth > 0) {
 		uint32_t op = stack[--depth];
-		FOR_ROW(i, arcs, op)
-			if (!seen[arcs->item[i]]) {
-				seen[arcs->item[i]] = true;
-				stack[depth++] = arcs->item[i];
+		FOR_ITEMS(arc, arcs, op)
+			if (!seen[arc]) {
+				seen[arc] = true;
+				stack[depth++] = arc;
 			}
 	}
 }
@@ -80,9 +80,9 @@ static uint32_t deepest(const struct roam *roam, const bool *allowed, const uint
 	FOR(i, roam->model->ops) {
 		uint32_t op = roam->sequence[i];
 		level[op] = 0;
-		FOR_ROW(j, &roam->model->pred, op)
-			if (level[roam->model->pred.item[j]] >= level[op])
-				level[op] = level[roam->model->pred.item[j]] + 1;
+		FOR_ITEMS(before, &roam->model->pred, op)
+			if (level[before] >= level[op])
+				level[op] = level[before] + 1;
 		bool candidate = (!allowed || allowed[op]) && (!phase || phase[op] == PHASE_FORWARD);
 		if (candidate && (best == NONE || level[op] > level[best]))
 			best = op;
@@ -97,8 +97,8 @@ static uint32_t roam_first_of(const struct roam *roam, const uint32_t *level)
 	uint32_t op = roam->loss;
 	while (csr_length(pred, op) > 0) {
 		uint32_t above = pred->item[pred->start[op]];
-		FOR_ROW(i, pred, op)
-			above = level[pred->item[i]] > level[above] ? pred->item[i] : above;
+		FOR_ITEMS(before, pred, op)
+			above = level[before] > level[above] ? before : above;
 		op = above;
 	}
 	return op;
@@ -161,16 +161,16 @@ static enum status roam_find_spans(struct roam *roam)
 	FOR(i, model->ops) {
 		uint32_t op = roam->sequence[i];
 		earliest[op] = roam->main[op] ? i + 1 : 0;
-		FOR_ROW(j, &model->pred, op)
-			if (!roam->main[op] && earliest[model->pred.item[j]] > earliest[op])
-				earliest[op] = earliest[model->pred.item[j]];
+		FOR_ITEMS(before, &model->pred, op)
+			if (!roam->main[op] && earliest[before] > earliest[op])
+				earliest[op] = earliest[before];
 	}
 	for (uint32_t i = model->ops; i-- > 0;) {
 		uint32_t op = roam->sequence[i];
 		latest[op] = roam->main[op] ? roam->segment_of[op] : roam->segments - 1;
-		FOR_ROW(j, &model->succ, op)
-			if (!roam->main[op] && latest[model->succ.item[j]] < latest[op])
-				latest[op] = latest[model->succ.item[j]];
+		FOR_ITEMS(after, &model->succ, op)
+			if (!roam->main[op] && latest[after] < latest[op])
+				latest[op] = latest[after];
 	}
 	roam->earliest = earliest;
 	roam->latest = latest;
@@ -197,8 +197,7 @@ static enum status roam_find_branches(struct roam *roam)
 			uint32_t op = roam->stack[--depth];
 			const struct csr *arcs[] = { &model->pred, &model->succ };
 			for (int side = 0; side < 2; side++)
-				FOR_ROW(j, arcs[side], op) {
-					uint32_t other = arcs[side]->item[j];
+				FOR_ITEMS(other, arcs[side], op) {
 					if (roam->main[other] || roam->branch_of[other] != NONE || roam->earliest[other] != roam->earliest[op])
 						continue;
 					roam->branch_of[other] = roam->branches;
@@ -228,9 +227,9 @@ static enum status roam_measure_branches(struct roam *roam)
 		row[id] = above ? above - 1 : 0;
 		branch->earliest = roam->segment_of[roam->sequence[row[id]]];
 		branch->latest = roam->latest[branch->op];
-		FOR_ROW(i, &roam->members, id)
-			if (roam->latest[roam->members.item[i]] < branch->latest)
-				branch->latest = roam->latest[roam->members.item[i]];
+		FOR_ITEMS(member, &roam->members, id)
+			if (roam->latest[member] < branch->latest)
+				branch->latest = roam->latest[member];
 		id_of[id] = id;
 	}
 	return csr_of_pairs(&roam->arena, roam->model->ops, roam->branches, row, id_of, &roam->ready);
@@ -255,9 +254,9 @@ static void roam_run_with_needed(struct roam *roam, uint32_t op)
 	roam->stack[depth++] = op;
 	while (depth > 0) {
 		uint32_t at = roam->stack[depth - 1], next = NONE;
-		FOR_ROW(i, pred, at)
-			if (!roam->run[pred->item[i]] && (next == NONE || roam->place[pred->item[i]] < roam->place[next]))
-				next = pred->item[i];
+		FOR_ITEMS(item, pred, at)
+			if (!roam->run[item] && (next == NONE || roam->place[item] < roam->place[next]))
+				next = item;
 		if (next != NONE)
 			roam->stack[depth++] = next;
 		else
@@ -284,10 +283,10 @@ static bool run_branch(struct roam *roam, uint32_t id, uint32_t segment, bool fo
 	uint32_t first = roam->done, kept = first;
 	int64_t lowest = roam->walk.live, peak = roam->peak;
 	bool whole = true;
-	FOR_ROW(i, &roam->members, id) {
-		if (roam->run[roam->members.item[i]])
+	FOR_ITEMS(member, &roam->members, id) {
+		if (roam->run[member])
 			continue;
-		roam_run_with_needed(roam, roam->members.item[i]);
+		roam_run_with_needed(roam, member);
 		whole = forced || (roam->peak == peak && roam->walk.live <= lowest);
 		if (roam->peak > peak && !forced)
 			break;
@@ -359,8 +358,8 @@ static void assign_branches(struct roam *roam, int64_t peak)
 		if (roam->main[op])
 			roam_run_with_needed(roam, op);
 		roam_settle(roam, first, segment, NONE);
-		FOR_ROW(j, &roam->ready, i)
-			roam->pending[roam->pending_count++] = roam->ready.item[j];
+		FOR_ITEMS(item, &roam->ready, i)
+			roam->pending[roam->pending_count++] = item;
 	}
 	run_pending(roam, segment, false);
 	roam->pending_count = 0;

@@ -109,9 +109,9 @@ static void order_search_run(struct search *search, uint32_t op)
 	order_walk_run(&search->walk, op);
 	set_ready(search, op, false);
 	sort_changed(search);
-	FOR_ROW(i, succ, op)
-		if (search->walk.waiting[succ->item[i]] == 0)
-			set_ready(search, succ->item[i], true);
+	FOR_ITEMS(after, succ, op)
+		if (search->walk.waiting[after] == 0)
+			set_ready(search, after, true);
 	toggle_hash(search, op);
 	search->trail[search->done++] = op;
 }
@@ -120,9 +120,9 @@ static void order_search_take_back(struct search *search)
 {
 	const struct csr *succ = &search->model->succ;
 	uint32_t op = search->trail[--search->done];
-	FOR_ROW(i, succ, op)
-		if (search->walk.waiting[succ->item[i]] == 0)
-			set_ready(search, succ->item[i], false);
+	FOR_ITEMS(after, succ, op)
+		if (search->walk.waiting[after] == 0)
+			set_ready(search, after, false);
 	order_walk_undo(&search->walk, op);
 	sort_changed(search);
 	set_ready(search, op, true);
@@ -153,9 +153,9 @@ static void run_safe_moves(struct search *search)
 
 static bool depends_on(const struct search *search, uint32_t op, const uint32_t *since, uint32_t count)
 {
-	FOR_ROW(i, &search->model->pred, op)
+	FOR_ITEMS(before, &search->model->pred, op)
 		FOR(j, count)
-			if (search->model->pred.item[i] == since[j])
+			if (before == since[j])
 				return true;
 	return false;
 }
@@ -180,8 +180,7 @@ static uint32_t next_of_run(const struct search *search, uint32_t from)
 {
 	uint32_t best = NONE;
 	FOR_FROM(i, from, search->done)
-		FOR_ROW(j, &search->model->succ, search->trail[i]) {
-			uint32_t op = search->model->succ.item[j];
+		FOR_ITEMS(op, &search->model->succ, search->trail[i]) {
 			if (search->ready_place[op] == NONE || !order_search_fits(search, op))
 				continue;
 			int64_t growth = order_walk_growth(&search->walk, op);

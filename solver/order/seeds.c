@@ -59,9 +59,9 @@ static void greedy_run(struct greedy *greedy, uint32_t op)
 			greedy_put(greedy, walk->changed[i]);
 	bool in_turn = greedy->sequence && greedy->place[op] != NONE;
 	greedy->turn += in_turn;
-	FOR_ROW(i, &model->succ, op)
-		if (greedy_may(greedy, model->succ.item[i]))
-			greedy_put(greedy, model->succ.item[i]);
+	FOR_ITEMS(after, &model->succ, op)
+		if (greedy_may(greedy, after))
+			greedy_put(greedy, after);
 	if (in_turn && greedy->turn < greedy->length && greedy_may(greedy, greedy->sequence[greedy->turn]))
 		greedy_put(greedy, greedy->sequence[greedy->turn]);
 }
@@ -134,11 +134,9 @@ enum status order_by_priority(
 		FOR(n, model->ops) {
 			uint32_t op = order[n] = order_heap_top(&heap);
 			order_heap_remove(&heap, op);
-			FOR_ROW(i, &model->succ, op) {
-				uint32_t next = model->succ.item[i];
+			FOR_ITEMS(next, &model->succ, op)
 				if (--waiting[next] == 0)
 					order_heap_put(&heap, next, group ? group[next] : 0, priority[next]);
-			}
 		}
 	}
 	return status;
@@ -170,17 +168,16 @@ static void weigh_operands(
 	FOR(i, model->ops) {
 		uint32_t op = topological[i], users = csr_length(&model->succ, op);
 		int64_t produced = 0;
-		FOR_ROW(j, &model->touch, op) {
-			uint32_t item = model->touch.item[j];
+		FOR_ITEMS(item, &model->touch, op) {
 			if (!seen[item] && !model->from_start[item])
 				produced += model->size[item];
 			seen[item] = true;
 		}
 		all += produced;
 		operand[op] = (struct operand) { users ? users - 1 : 0, produced, op };
-		FOR_ROW(j, &model->pred, op) {
-			operand[op].users = smaller_of(operand[op].users + operand[model->pred.item[j]].users, model->ops);
-			operand[op].bytes = smaller_of(operand[op].bytes + operand[model->pred.item[j]].bytes, all);
+		FOR_ITEMS(before, &model->pred, op) {
+			operand[op].users = smaller_of(operand[op].users + operand[before].users, model->ops);
+			operand[op].bytes = smaller_of(operand[op].bytes + operand[before].bytes, all);
 		}
 	}
 }
@@ -194,10 +191,8 @@ static enum status sort_operands(
 	NEED(ROOM(arena, operands->item, model->pred.start[model->ops]) && ROOM(arena, fill, model->ops));
 	qsort(operand, model->ops, sizeof *operand, compare_operands);
 	FOR(n, model->ops)
-		FOR_ROW(i, &model->succ, operand[n].op) {
-			uint32_t user = model->succ.item[i];
+		FOR_ITEMS(user, &model->succ, operand[n].op)
 			operands->item[operands->start[user] + fill[user]++] = operand[n].op;
-		}
 	return OK;
 }
 

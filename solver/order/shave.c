@@ -49,9 +49,9 @@ static enum status join_rows(struct shaving *shaving, const struct csr *given, b
 	HELD uint32_t *MAKE(item, pairs);
 	NEED(row && item);
 	FOR(op, ops)
-		FOR_ROW(i, given, op) {
+		FOR_ITEMS(each, given, op) {
 			row[count] = op;
-			item[count++] = given->item[i];
+			item[count++] = each;
 		}
 	FOR(i, shaving->edges) {
 		row[count] = after ? shaving->edge[i].after : shaving->edge[i].before;

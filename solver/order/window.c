@@ -31,9 +31,9 @@ static enum status cut_dependencies(
 	NEED(ROOM(arena, result->start, (size_t)cutting->ops + 1) && ROOM(arena, result->item, count));
 	count = 0;
 	FOR(i, cutting->ops) {
-		FOR_ROW(j, arcs, cutting->order[cutting->first + i])
-			if (window_inside(cutting, arcs->item[j]))
-				result->item[count++] = cutting->position[arcs->item[j]] - cutting->first;
+		FOR_ITEMS(arc, arcs, cutting->order[cutting->first + i])
+			if (window_inside(cutting, arc))
+				result->item[count++] = cutting->position[arc] - cutting->first;
 		result->start[i + 1] = count;
 	}
 	return OK;
@@ -50,8 +50,7 @@ static enum status cut_touches(struct cutting *cutting, struct arena *arena, str
 		ROOM(arena, cutting->items, count));
 	count = 0;
 	FOR(i, cutting->ops) {
-		FOR_ROW(j, &model->touch, cutting->order[cutting->first + i]) {
-			uint32_t item = model->touch.item[j];
+		FOR_ITEMS(item, &model->touch, cutting->order[cutting->first + i]) {
 			if (cutting->local[item] == 0) {
 				cutting->items[cutting->count++] = item;
 				cutting->local[item] = cutting->count;
@@ -77,8 +76,8 @@ static int64_t cut_items(const struct cutting *cutting, struct order_window *win
 		size[i] = model->size[item];
 		from_start[i] = model->from_start[item];
 		to_end[i] = model->to_end[item];
-		FOR_ROW(j, &model->users, item) {
-			uint32_t at = cutting->position[model->users.item[j]];
+		FOR_ITEMS(user, &model->users, item) {
+			uint32_t at = cutting->position[user];
 			from_start[i] |= at < cutting->first;
 			to_end[i] |= at >= cutting->first + cutting->ops;
 		}
@@ -107,11 +106,11 @@ static void window_fingerprint(struct order_window *window)
 	FOR(op, model->ops) {
 		window_add_to_key(key, (uint64_t)model->workspace[op]);
 		window_add_to_key(key, csr_length(&model->pred, op));
-		FOR_ROW(i, &model->pred, op)
-			window_add_to_key(key, op - model->pred.item[i]);
+		FOR_ITEMS(before, &model->pred, op)
+			window_add_to_key(key, op - before);
 		window_add_to_key(key, csr_length(&model->touch, op));
-		FOR_ROW(i, &model->touch, op)
-			window_add_to_key(key, model->touch.item[i]);
+		FOR_ITEMS(each, &model->touch, op)
+			window_add_to_key(key, each);
 	}
 	FOR(item, model->items) {
 		window_add_to_key(key, (uint64_t)model->size[item]);
@@ -123,9 +122,9 @@ static void window_fingerprint(struct order_window *window)
 static int64_t bytes_before(const struct cutting *cutting, const struct order_window *window, const int64_t *live)
 {
 	int64_t bytes = live[cutting->first] - window->model.workspace[0];
-	FOR_ROW(i, &window->model.touch, 0)
-		if (!window->model.from_start[window->model.touch.item[i]])
-			bytes -= window->model.size[window->model.touch.item[i]];
+	FOR_ITEMS(item, &window->model.touch, 0)
+		if (!window->model.from_start[item])
+			bytes -= window->model.size[item];
 	return bytes;
 }
 

@@ -34,8 +34,8 @@ static void find_waits(struct annealing *annealing)
 static bool has_taken(const struct annealing *annealing, const struct csr *arcs, uint32_t op)
 {
 	bool found = false;
-	FOR_ROW(k, arcs, op)
-		found |= annealing->taken[arcs->item[k]];
+	FOR_ITEMS(arc, arcs, op)
+		found |= annealing->taken[arc];
 	return found;
 }
 
@@ -105,10 +105,10 @@ static bool move_any(struct annealing *annealing)
 	struct lineup *line = annealing->line;
 	uint32_t from = random_below(&annealing->random, line->count), op = line->order[from], low = 0, high = line->count - 1;
 	uint32_t way = 2u << random_below(&annealing->random, WAYS_LOG);
-	FOR_ROW(k, &line->pred, op)
-		low = line->place[line->pred.item[k]] + 1 > low ? line->place[line->pred.item[k]] + 1 : low;
-	FOR_ROW(k, &line->succ, op)
-		high = line->place[line->succ.item[k]] - 1 < high ? line->place[line->succ.item[k]] - 1 : high;
+	FOR_ITEMS(before, &line->pred, op)
+		low = line->place[before] + 1 > low ? line->place[before] + 1 : low;
+	FOR_ITEMS(after, &line->succ, op)
+		high = line->place[after] - 1 < high ? line->place[after] - 1 : high;
 	low = from > way && from - way > low ? from - way : low;
 	high = from + way < high ? from + way : high;
 	uint32_t to = low + random_below(&annealing->random, high - low + 1);

@@ -22,11 +22,9 @@ static void overlap_check_measure(struct checking *checking, uint32_t station)
 		uint32_t op = model->sequence[p];
 		if (checking->after[op] < 0)
 			continue;
-		FOR_ROW(i, &model->pred, op) {
-			uint32_t before = model->pred.item[i];
+		FOR_ITEMS(before, &model->pred, op)
 			if (checking->after[op] + model->time[before] > checking->after[before])
 				checking->after[before] = checking->after[op] + model->time[before];
-		}
 	}
 }
 
@@ -51,8 +49,7 @@ static enum status overlap_check_run(struct checking *checking)
 	uint32_t next = 0;
 	FOR(p, model->ops) {
 		uint32_t op = model->sequence[p];
-		FOR_ROW(i, &model->pred, op) {
-			uint32_t before = model->pred.item[i];
+		FOR_ITEMS(before, &model->pred, op) {
 			int64_t ends = checking->earliest[before] + model->time[before];
 			checking->earliest[op] = ends > checking->earliest[op] ? ends : checking->earliest[op];
 		}

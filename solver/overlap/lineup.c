@@ -39,8 +39,8 @@ static enum status find_arcs(struct lineup *line, struct arena *scratch)
 			 *item = arena_alloc(scratch, most, sizeof *item);
 	NEED(row && item);
 	FOR(i, line->count)
-		FOR_ROW(k, &problem->pred, line->op[i]) {
-			uint32_t other = line->at[problem->pred.item[k]];
+		FOR_ITEMS(before, &problem->pred, line->op[i]) {
+			uint32_t other = line->at[before];
 			if (other == NONE)
 				continue;
 			row[pairs] = i;
@@ -59,8 +59,8 @@ static enum status lineup_find_uses(struct lineup *line, struct arena *scratch)
 	NEED(row && item);
 	FOR(s, problem->items) {
 		uint32_t maker = problem->producer[s] == NONE ? NONE : line->at[problem->producer[s]];
-		FOR_ROW(k, &problem->users, s) {
-			uint32_t user = line->at[problem->users.item[k]];
+		FOR_ITEMS(each, &problem->users, s) {
+			uint32_t user = line->at[each];
 			if (user == NONE || user == maker)
 				continue;
 			row[pairs] = s;
@@ -77,8 +77,7 @@ static void find_bytes(struct lineup *line)
 	const struct problem *problem = line->problem;
 	FOR(i, line->count) {
 		line->adds[i] = problem->workspace[line->op[i]];
-		FOR_ROW(k, &problem->products, line->op[i]) {
-			uint32_t item = problem->products.item[k];
+		FOR_ITEMS(item, &problem->products, line->op[i]) {
 			line->adds[i] += problem->size[item];
 			line->stays[i] += problem->live_out[item] || csr_length(&line->users, item) > 0 ? problem->size[item] : 0;
 		}
@@ -115,10 +114,8 @@ void lineup_free(struct lineup *line)
 static int64_t last_use(const struct lineup *line, uint32_t item, uint32_t but)
 {
 	int64_t last = -1;
-	FOR_ROW(k, &line->users, item) {
-		uint32_t user = line->users.item[k];
+	FOR_ITEMS(user, &line->users, item)
 		last = user != but && (int64_t)line->place[user] > last ? (int64_t)line->place[user] : last;
-	}
 	return last;
 }
 
@@ -160,11 +157,9 @@ void lineup_write(const struct lineup *line, uint32_t *order)
 	next = count;
 	FOR(p, line->count)
 		for (order[count++] = line->op[line->order[p]]; next < count; next++)
-			FOR_ROW(k, &problem->succ, order[next]) {
-				uint32_t view = problem->succ.item[k];
+			FOR_ITEMS(view, &problem->succ, order[next])
 				if (line->at[view] == line->order[p] && line->op[line->order[p]] != view)
 					order[count++] = view;
-			}
 }
 
 void lineup_keep(struct lineup *line, uint32_t low, uint32_t high)
@@ -190,8 +185,7 @@ static int64_t lineup_find_relief(struct lineup *line, uint32_t op, uint32_t low
 {
 	const struct problem *problem = line->problem;
 	CLEAR(line->relief, high - low + (size_t)2);
-	FOR_ROW(k, &line->uses, op) {
-		uint32_t item = line->uses.item[k];
+	FOR_ITEMS(item, &line->uses, op) {
 		int64_t last = problem->live_out[item] ? (int64_t)high + 1 : last_use(line, item, op);
 		if (last <= (int64_t)high)
 			line->relief[last < (int64_t)low ? 0 : last + 1 - (int64_t)low] += problem->size[item];

@@ -37,16 +37,16 @@ enum status overlap_terms_find(const struct overlap_request *request, struct ove
 	FOR(p, graph->ops) {
 		uint32_t op = program[p];
 		terms->early[op] = (costs->stream[op] > 0 || costs->time[op] == 0) && csr_length(&graph->reads, op) > 0;
-		FOR_ROW(i, &graph->pred, op)
-			terms->early[op] &= terms->early[graph->pred.item[i]];
+		FOR_ITEMS(before, &graph->pred, op)
+			terms->early[op] &= terms->early[before];
 	}
 	for (uint32_t p = graph->ops; p-- > 0;) {
 		uint32_t op = program[p];
 		terms->whole[op] = costs->time[op];
 		FOR(a, costs->axes)
 			terms->whole[op] += costs->inside[(size_t)op * costs->axes + a];
-		FOR_ROW(i, &graph->succ, op) {
-			int64_t after = terms->tail[graph->succ.item[i]];
+		FOR_ITEMS(item, &graph->succ, op) {
+			int64_t after = terms->tail[item];
 			terms->tail[op] = after > terms->tail[op] ? after : terms->tail[op];
 		}
 		terms->tail[op] += terms->whole[op];
@@ -96,18 +96,16 @@ static int64_t stays_of(const struct passing *passing, uint32_t op)
 {
 	const struct problem *problem = passing->problem;
 	int64_t bytes = 0;
-	FOR_ROW(i, &problem->products, op) {
-		uint32_t item = problem->products.item[i];
+	FOR_ITEMS(item, &problem->products, op)
 		bytes += problem->live_out[item] || csr_length(&problem->users, item) > 0 ? problem->size[item] : 0;
-	}
 	return bytes;
 }
 
 static int64_t products_of(const struct passing *passing, uint32_t op)
 {
 	int64_t bytes = passing->problem->workspace[op];
-	FOR_ROW(i, &passing->problem->products, op)
-		bytes += passing->problem->size[passing->problem->products.item[i]];
+	FOR_ITEMS(product, &passing->problem->products, op)
+		bytes += passing->problem->size[product];
 	return bytes;
 }
 
@@ -115,8 +113,7 @@ static int64_t products_of(const struct passing *passing, uint32_t op)
 static int64_t other_use(const struct passing *passing, uint32_t item, uint32_t op, uint32_t to)
 {
 	int64_t last = (int64_t)passing->at - 1;
-	FOR_ROW(i, &passing->problem->users, item) {
-		uint32_t user = passing->problem->users.item[i];
+	FOR_ITEMS(user, &passing->problem->users, item) {
 		if (user == op)
 			continue;
 		if (passing->place[user] > to)
@@ -132,8 +129,7 @@ static void pass_find_relief(struct passing *passing, uint32_t op)
 	const struct problem *problem = passing->problem;
 	uint32_t at = passing->at, to = passing->place[op];
 	CLEAR(passing->relief, (to - at + (size_t)1));
-	FOR_ROW(i, &problem->uses, op) {
-		uint32_t item = problem->uses.item[i];
+	FOR_ITEMS(item, &problem->uses, op) {
 		int64_t last = problem->live_out[item] ? to : other_use(passing, item, op, to);
 		if (last + 1 < to)
 			passing->relief[last + 1 - at] += problem->size[item];
@@ -278,14 +274,11 @@ static void pass_finish(struct passing *passing)
 		if (passing->pool[p].place[op] != NONE)
 			order_heap_remove(&passing->pool[p], op);
 	passing->alive += stays_of(passing, op);
-	FOR_ROW(i, &problem->uses, op) {
-		uint32_t item = problem->uses.item[i];
+	FOR_ITEMS(item, &problem->uses, op)
 		if (--passing->left[item] == 0 && !problem->live_out[item])
 			passing->alive -= problem->size[item];
-	}
 	pass_run_op(passing, op);
-	FOR_ROW(i, &problem->succ, op) {
-		uint32_t next = problem->succ.item[i];
+	FOR_ITEMS(next, &problem->succ, op) {
 		if (passing->end[op] > passing->ready[next])
 			passing->ready[next] = passing->end[op];
 		if (--passing->missing[next] == 0)

@@ -52,8 +52,8 @@ static bool play_describe(struct play *play, struct arena *scratch)
 	for (uint32_t p = 0; early && p < graph->ops; p++) {
 		uint32_t op = problem->program[p];
 		early[op] = !(costs->stream[op] == 0 && costs->time[op] > 0) && csr_length(&graph->reads, op) > 0;
-		FOR_ROW(i, &graph->pred, op)
-			early[op] &= early[graph->pred.item[i]];
+		FOR_ITEMS(before, &graph->pred, op)
+			early[op] &= early[before];
 	}
 	for (uint32_t i = 0; early && i < play->line->count; i++) {
 		uint32_t op = play->line->op[i];
@@ -84,8 +84,8 @@ static enum status play_connect(struct play *play, struct arena *scratch)
 	uint32_t *row, *item;
 	NEED(ROOM(scratch, row, most) && ROOM(scratch, item, most));
 	FOR(i, line->count)
-		FOR_ROW(k, &graph->pred, line->op[i]) {
-			uint32_t other = line->at[graph->pred.item[k]];
+		FOR_ITEMS(before, &graph->pred, line->op[i]) {
+			uint32_t other = line->at[before];
 			if (other == NONE)
 				continue;
 			row[pairs] = other;
@@ -95,9 +95,9 @@ static enum status play_connect(struct play *play, struct arena *scratch)
 	csr_unique(&play->data, line->count);
 	pairs = 0;
 	FOR(i, line->count)
-		FOR_ROW(k, &play->data, i) {
+		FOR_ITEMS(each, &play->data, i) {
 			row[pairs] = play->tail[i];
-			item[pairs++] = play->data.item[k];
+			item[pairs++] = each;
 		}
 	FOR_FROM(node, line->count, play->nodes) {
 		row[pairs] = node > line->count && play->of[node - 1] == play->of[node] ? node - 1 : play->of[node];
@@ -133,8 +133,8 @@ static void play_find_uses(struct play *play)
 		uint32_t i = line->order[p];
 		play->use[i] = play->computes[i] ? p : NONE;
 		if (!play->computes[i])
-			FOR_ROW(k, &play->data, i) {
-				uint32_t use = play->use[play->data.item[k]];
+			FOR_ITEMS(item, &play->data, i) {
+				uint32_t use = play->use[item];
 				play->use[i] = use < play->use[i] ? use : play->use[i];
 			}
 	}
@@ -241,9 +241,9 @@ int64_t play_step(struct play *play, int64_t most)
 	for (;;) {
 		while (ends > 0) {
 			uint32_t node = play->ended[--ends];
-			FOR_ROW(k, &play->succ, node)
-				if (--play->missing[play->succ.item[k]] == 0)
-					play_may_begin(play, play->succ.item[k], &ends);
+			FOR_ITEMS(after, &play->succ, node)
+				if (--play->missing[after] == 0)
+					play_may_begin(play, after, &ends);
 		}
 		while (next < line->count && !play->computes[line->order[next]])
 			next++;

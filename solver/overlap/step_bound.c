@@ -102,15 +102,14 @@ static void look_back(struct bounding *bounding, uint32_t op)
 		bounding->tail[v] = 0;
 	}
 	if (op != NONE)
-		FOR_ROW(i, &model->pred, op)
-			bounding->before[model->pred.item[i]] = true;
+		FOR_ITEMS(item, &model->pred, op)
+			bounding->before[item] = true;
 	for (uint32_t p = model->ops; p-- > 0;) {
 		uint32_t v = model->sequence[p];
 		int64_t way = bounding->tail[v] + model->time[v];
 		if (!bounding->before[v])
 			continue;
-		FOR_ROW(i, &model->pred, v) {
-			uint32_t u = model->pred.item[i];
+		FOR_ITEMS(u, &model->pred, v) {
 			bounding->before[u] = true;
 			bounding->tail[u] = way > bounding->tail[u] ? way : bounding->tail[u];
 		}
@@ -150,10 +149,8 @@ static int64_t find_heads(struct bounding *bounding)
 	FOR(p, model->ops) {
 		uint32_t v = model->sequence[p];
 		int64_t head = 0;
-		FOR_ROW(i, &model->pred, v) {
-			uint32_t u = model->pred.item[i];
+		FOR_ITEMS(u, &model->pred, v)
 			head = bounding->head[u] + model->time[u] > head ? bounding->head[u] + model->time[u] : head;
-		}
 		bounding->head[v] = head;
 		if (bounding->stops[v])
 			bounding->head[v] = step_bound_visit(bounding, v, head);
@@ -185,10 +182,8 @@ static void choose_stations(struct bounding *bounding)
 			last = bounding->head[at];
 		}
 		uint32_t next = NONE;
-		FOR_ROW(i, &model->pred, at) {
-			uint32_t u = model->pred.item[i];
+		FOR_ITEMS(u, &model->pred, at)
 			next = bounding->head[u] + model->time[u] == bounding->head[at] ? u : next;
-		}
 		at = next;
 	}
 }

@@ -65,8 +65,8 @@ static bool block_costs_find_joint(const struct graph *graph, bool *joint)
 	for (uint32_t s = 0; fine && s < graph->storages; s++)
 		set[s] = s;
 	for (uint32_t op = 0; fine && op < graph->ops; op++) {
-		FOR_ROW(i, &graph->writes, op)
-			written[graph->tensor[graph->writes.item[i]].storage] = true;
+		FOR_ITEMS(write, &graph->writes, op)
+			written[graph->tensor[write].storage] = true;
 		FOR_SPAN(i, graph->inplace_start, op)
 			written[graph->tensor[graph->inplace[i].in].storage] = true;
 	}
@@ -74,8 +74,7 @@ static bool block_costs_find_joint(const struct graph *graph, bool *joint)
 		uint32_t first = NONE;
 		if (graph->op[op].phase != PHASE_UPDATE)
 			continue;
-		FOR_ROW(i, &graph->touches, op) {
-			uint32_t s = graph->touches.item[i];
+		FOR_ITEMS(s, &graph->touches, op) {
 			if (!written[s])
 				continue;
 			if (first != NONE)
@@ -290,8 +289,8 @@ static void block_costs_classify(struct costing *costing)
 	const struct graph *graph = costing->units->graph;
 	FOR(op, graph->ops) {
 		bool update = graph->op[op].phase == PHASE_UPDATE;
-		FOR_ROW(i, &graph->touches, op) {
-			uint32_t s = graph->touches.item[i], writer = graph->storage[s].allocator;
+		FOR_ITEMS(s, &graph->touches, op) {
+			uint32_t writer = graph->storage[s].allocator;
 			if (writer == NONE || graph->storage[s].persistent)
 				continue;
 			if (!update)
@@ -307,8 +306,8 @@ static bool weight_reads(const struct costing *costing, uint32_t storage, uint32
 {
 	const struct graph *graph = costing->units->graph;
 	bool reads = false;
-	FOR_ROW(i, &graph->users, storage)
-		reads |= costing->weight[graph->users.item[i]] && costing->blocks->of[graph->users.item[i]] == block;
+	FOR_ITEMS(user, &graph->users, storage)
+		reads |= costing->weight[user] && costing->blocks->of[user] == block;
 	return reads;
 }
 
@@ -361,8 +360,7 @@ static int64_t between_bytes(const struct costing *costing, uint32_t s)
 {
 	const struct graph *graph = costing->units->graph;
 	int64_t made = 0, gathered = 0;
-	FOR_ROW(u, &graph->users, s) {
-		uint32_t op = graph->users.item[u];
+	FOR_ITEMS(op, &graph->users, s) {
 		for (uint32_t i = graph->reads.start[op]; costing->weight[op] && i < graph->reads.start[op + 1]; i++) {
 			uint32_t tensor = graph->reads.item[i];
 			struct placement needed = costing->sharding->needed[i];
@@ -386,8 +384,8 @@ static void add_between(struct costing *costing)
 		uint32_t maker = graph->storage[s].allocator, reader = NONE;
 		if (maker == NONE || graph->op[maker].phase != PHASE_BACKWARD || costing->weight[maker] || costing->gradient[s])
 			continue;
-		FOR_ROW(i, &graph->users, s) {
-			uint32_t op = graph->users.item[i], block = costing->blocks->of[op];
+		FOR_ITEMS(op, &graph->users, s) {
+			uint32_t block = costing->blocks->of[op];
 			reader = costing->weight[op] && (reader == NONE || block > reader) ? block : reader;
 		}
 		if (reader != NONE)
@@ -401,8 +399,7 @@ static void passing(const struct costing *costing, uint32_t op, int64_t *written
 {
 	const struct graph *graph = costing->units->graph;
 	*written = *read = 0;
-	FOR_ROW(i, &graph->touches, op) {
-		uint32_t s = graph->touches.item[i];
+	FOR_ITEMS(s, &graph->touches, op) {
 		if (costing->gradient[s] && graph->storage[s].allocator == op)
 			*written += block_costs_storage_bytes(costing, s);
 		else if (graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE)
@@ -433,8 +430,8 @@ static void block_costs_add_reads(struct costing *costing, uint32_t *block_of)
 		struct block_reads *reads = backward ? &costing->cost[block].backward_reads : &costing->cost[block].forward_reads;
 		if (graph->op[op].phase == PHASE_UPDATE || costing->work->op[op].view)
 			continue;
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t tensor = op_canonical(graph, costing->work->twin, graph->reads.item[i]), s = graph->tensor[tensor].storage;
+		FOR_ITEMS(read, &graph->reads, op) {
+			uint32_t tensor = op_canonical(graph, costing->work->twin, read), s = graph->tensor[tensor].storage;
 			if (graph->storage[s].kind != KIND_PARAMETER || graph->storage[s].allocator != NONE ||
 				block_of[2 * (size_t)tensor + backward] == block)
 				continue;
@@ -464,8 +461,8 @@ static void raise_working(struct block_working *working, int64_t live, int64_t p
 static void change_live(const struct costing *costing, uint32_t op, bool after, struct moment *now)
 {
 	const struct graph *graph = costing->units->graph;
-	FOR_ROW(i, &graph->touches, op) {
-		uint32_t s = graph->touches.item[i], maker = graph->storage[s].allocator;
+	FOR_ITEMS(s, &graph->touches, op) {
+		uint32_t maker = graph->storage[s].allocator;
 		if (maker == NONE || graph->storage[s].persistent || costing->gradient[s])
 			continue;
 		bool changes = after ? costing->last[s] == op && !graph->storage[s].live_out : maker == op;
@@ -483,13 +480,13 @@ static bool block_costs_find_parts(struct costing *costing)
 	HELD bool *MAKE(leads, graph->storages + (size_t)1);
 	for (uint32_t op = graph->ops; op-- > 0 && leads;) {
 		bool sums = false;
-		FOR_ROW(i, &graph->writes, op)
-			sums |= costing->gradient[graph->tensor[graph->writes.item[i]].storage] ||
-				leads[graph->tensor[graph->writes.item[i]].storage];
+		FOR_ITEMS(written, &graph->writes, op)
+			sums |= costing->gradient[graph->tensor[written].storage] ||
+				leads[graph->tensor[written].storage];
 		if (!sums || !costing->weight[op] || !costing->work->op[op].linear)
 			continue;
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t s = graph->tensor[graph->reads.item[i]].storage;
+		FOR_ITEMS(read, &graph->reads, op) {
+			uint32_t s = graph->tensor[read].storage;
 			leads[s] = true;
 			costing->part[s] |= csr_length(&graph->reads, op) == 2 && !costing->gradient[s];
 		}
@@ -637,10 +634,8 @@ static void add_update(struct costing *costing, uint32_t op, uint32_t parameter)
 		bytes += op_moves(costing->machine, work, graph, op, k) ? graph->tensor[op_argument(graph, op, k)].bytes : 0;
 	double share = (double)block_costs_storage_bytes(costing, parameter) / (double)whole;
 	int64_t beside = 0;
-	FOR_ROW(i, &graph->touches, op) {
-		uint32_t s = graph->touches.item[i];
+	FOR_ITEMS(s, &graph->touches, op)
 		beside += graph->storage[s].persistent || costing->gradient[s] ? 0 : graph->storage[s].bytes;
-	}
 	costing->cost[home].update_transient = larger_of(
 		costing->cost[home].update_transient, (int64_t)((double)beside * share));
 	int64_t *time = costing->cost[home].update[block_costs_class_of(costing, graph->storage[parameter].root)];

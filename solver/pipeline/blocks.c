@@ -40,15 +40,15 @@ static void blocks_find_uses(struct cutting *cutting)
 		uint8_t of = 0;
 		if (graph->op[op].phase != PHASE_FORWARD)
 			continue;
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t s = blocks_storage_of(graph, graph->reads.item[i]);
+		FOR_ITEMS(read, &graph->reads, op) {
+			uint32_t s = blocks_storage_of(graph, read);
 			of |= cutting->made_of[s];
 			cutting->last[s] = op;
 			cutting->anchor[op] |= graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE
 				&& graph->tensor[graph->storage[s].root].dims > 1;
 		}
-		FOR_ROW(i, &graph->writes, op) {
-			uint32_t s = blocks_storage_of(graph, graph->writes.item[i]);
+		FOR_ITEMS(written, &graph->writes, op) {
+			uint32_t s = blocks_storage_of(graph, written);
 			if (graph->storage[s].allocator == NONE) {  /* a view of a parameter: reading it is what counts */
 				cutting->anchor[op] = false;
 				continue;
@@ -131,8 +131,8 @@ static void join_reruns(struct cutting *cutting)
 		uint32_t original = original_of(graph, op);
 		if (original == NONE)
 			continue;
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t writer = graph->storage[blocks_storage_of(graph, graph->reads.item[i])].allocator,
+		FOR_ITEMS(read, &graph->reads, op) {
+			uint32_t writer = graph->storage[blocks_storage_of(graph, read)].allocator,
 					 first = writer == NONE ? NONE : original_of(graph, writer);
 			bool told = first != NONE && csr_length(&graph->writes, first) > 0 &&
 				counts(cutting, blocks_storage_of(graph, graph->writes.item[graph->writes.start[first]]));
@@ -160,8 +160,8 @@ static void find_crossing(struct cutting *cutting)
 bool blocks_views_state(const struct graph *graph, uint32_t op)
 {
 	bool all = csr_length(&graph->writes, op) > 0;
-	FOR_ROW(i, &graph->writes, op)
-		all &= graph->storage[blocks_storage_of(graph, graph->writes.item[i])].allocator == NONE;
+	FOR_ITEMS(written, &graph->writes, op)
+		all &= graph->storage[blocks_storage_of(graph, written)].allocator == NONE;
 	return all && graph->op[op].phase == PHASE_FORWARD;
 }
 
@@ -174,8 +174,8 @@ static void find_homes(struct cutting *cutting)
 	FOR(op, graph->ops)
 		for (int side = 0; side < 2 && graph->op[op].phase == PHASE_FORWARD && !blocks_views_state(graph, op); side++) {
 			const struct csr *of = side ? &graph->writes : &graph->reads;
-			FOR_ROW(i, of, op) {
-				uint32_t s = blocks_storage_of(graph, of->item[i]), *home = &blocks->home[s];
+			FOR_ITEMS(item, of, op) {
+				uint32_t s = blocks_storage_of(graph, item), *home = &blocks->home[s];
 				*home = *home == NONE ? blocks->of[op] : *home;
 				cutting->shared[s] |= !side && graph->storage[s].allocator == NONE && *home != blocks->of[op];
 			}
@@ -205,8 +205,8 @@ static uint32_t blocks_block_of(struct cutting *cutting, uint32_t op)
 	cutting->told[op] = original != NONE;
 	if (original != NONE)
 		return blocks->of[original];
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t s = blocks_storage_of(graph, graph->reads.item[i]), home = blocks->home[s],
+	FOR_ITEMS(read, &graph->reads, op) {
+		uint32_t s = blocks_storage_of(graph, read), home = blocks->home[s],
 				 writer = graph->storage[s].allocator;
 		if (home == NONE || !tells(cutting, s))
 			continue;
@@ -235,8 +235,8 @@ static void blocks_place_others(struct cutting *cutting)
 				blocks->of[op] = blocks->blocks - 1;
 			for (int side = 0; side < 2 && blocks->of[op] != NONE; side++) {
 				const struct csr *of = side ? &graph->writes : &graph->reads;
-				FOR_ROW(i, of, op) {
-					uint32_t *home = &blocks->home[blocks_storage_of(graph, of->item[i])];
+				FOR_ITEMS(item, of, op) {
+					uint32_t *home = &blocks->home[blocks_storage_of(graph, item)];
 					*home = *home == NONE ? blocks->of[op] : *home;
 				}
 			}
@@ -245,18 +245,18 @@ static void blocks_place_others(struct cutting *cutting)
 
 static uint32_t blocks_updated_parameter(const struct graph *graph, uint32_t op)
 {
-	FOR_ROW(i, &graph->touches, op)
-		if (graph->storage[graph->touches.item[i]].kind == KIND_PARAMETER &&
-			graph->storage[graph->touches.item[i]].allocator == NONE)
-			return graph->touches.item[i];
+	FOR_ITEMS(touched, &graph->touches, op)
+		if (graph->storage[touched].kind == KIND_PARAMETER &&
+			graph->storage[touched].allocator == NONE)
+			return touched;
 	return NONE;
 }
 
 uint32_t blocks_owner(const struct graph *graph, const uint32_t *owner, uint32_t op)
 {
 	uint32_t of = blocks_updated_parameter(graph, op);
-	FOR_ROW(i, &graph->touches, op)
-		of = of == NONE ? owner[graph->touches.item[i]] : of;
+	FOR_ITEMS(touched, &graph->touches, op)
+		of = of == NONE ? owner[touched] : of;
 	return of;
 }
 
@@ -268,11 +268,9 @@ void blocks_owners(const struct graph *graph, uint32_t *owner)
 	for (int pass = 0; pass < 3; pass++)
 		for (uint32_t op = graph->ops; op-- > 0;) {
 			uint32_t of = graph->op[op].phase == PHASE_UPDATE ? blocks_owner(graph, owner, op) : NONE;
-			FOR_ROW(i, &graph->touches, op) {
-				uint32_t s = graph->touches.item[i];
+			FOR_ITEMS(s, &graph->touches, op)
 				if (of != NONE && owner[s] == NONE && tensor_elements(&graph->tensor[graph->storage[s].root]) > 1)
 					owner[s] = of;
-			}
 		}
 }
 
@@ -283,8 +281,8 @@ static uint32_t reading_block(const struct cutting *cutting, uint32_t parameter,
 	const struct graph *graph = cutting->graph;
 	const struct blocks *blocks = cutting->blocks;
 	uint32_t latest = blocks->home[parameter];
-	FOR_ROW(i, &graph->users, parameter) {
-		uint32_t user = graph->users.item[i], block = blocks->of[user];
+	FOR_ITEMS(user, &graph->users, parameter) {
+		uint32_t block = blocks->of[user];
 		if (graph->op[user].phase == PHASE_FORWARD && !blocks_views_state(graph, user) && block > latest &&
 			block <= blocks->of[op])
 			latest = block;
@@ -340,10 +338,10 @@ static void blocks_describe(struct cutting *cutting)
 			continue;
 		for (const char *c = graph->op[op].type; *c; c++)
 			*hash = hash_join(*hash, (unsigned char)*c);
-		FOR_ROW(i, &graph->reads, op)
-			*hash = hash_join(*hash, tensor_signature(&graph->tensor[graph->reads.item[i]]));
-		FOR_ROW(i, &graph->writes, op)
-			*hash = hash_join(*hash, tensor_signature(&graph->tensor[graph->writes.item[i]]));
+		FOR_ITEMS(read, &graph->reads, op)
+			*hash = hash_join(*hash, tensor_signature(&graph->tensor[read]));
+		FOR_ITEMS(written, &graph->writes, op)
+			*hash = hash_join(*hash, tensor_signature(&graph->tensor[written]));
 	}
 }
 
@@ -418,8 +416,7 @@ static void crossing_bytes(const struct graph *graph, int64_t *bytes)
 {
 	FOR(s, graph->storages) {
 		uint32_t first = NONE, last = NONE;
-		FOR_ROW(i, &graph->users, s) {
-			uint32_t op = graph->users.item[i];
+		FOR_ITEMS(op, &graph->users, s) {
 			first = first == NONE ? op : first;
 			last = graph->op[op].phase == PHASE_FORWARD ? op : last;
 		}

@@ -82,8 +82,8 @@ static bool stands_for(const struct check *check, uint32_t here, uint32_t wanted
 	if (writer == NONE || !check->adds[writer])
 		return false;
 	*summand = true;
-	FOR_ROW(i, &device->reads, writer)
-		if (stands_for(check, here, device->reads.item[i], summand))
+	FOR_ITEMS(read, &device->reads, writer)
+		if (stands_for(check, here, read, summand))
 			return true;
 	return false;
 }
@@ -116,8 +116,8 @@ static bool pipeline_check_is_sum(const struct check *check, uint32_t r, uint32_
 static bool pipeline_check_views(const struct graph *graph, uint32_t op, uint32_t s)
 {
 	bool all = csr_length(&graph->writes, op) > 0;
-	FOR_ROW(i, &graph->writes, op)
-		all &= graph->tensor[graph->writes.item[i]].storage == s;
+	FOR_ITEMS(written, &graph->writes, op)
+		all &= graph->tensor[written].storage == s;
 	return all;
 }
 
@@ -144,8 +144,8 @@ static enum status pipeline_check_op(struct check *check, uint32_t r, uint32_t i
 			return pipeline_check_wrong(check, r, "one microbatch's gradient is read by", graph->op[id].name);
 		part |= (summand || check->part[r][here]) && !check->reduced[check->of[r][here]];
 	}
-	FOR_ROW(i, &graph->writes, id)
-		check->part[r][graph->writes.item[i]] = part;
+	FOR_ITEMS(written, &graph->writes, id)
+		check->part[r][written] = part;
 	if (part && device->op[of].phase == PHASE_UPDATE)
 		return pipeline_check_wrong(check, r, "a part of a sum over the ranks, not the sum, is read by", graph->op[id].name);
 	return OK;
@@ -210,8 +210,8 @@ static void mark_summands(const struct check *check, uint32_t r, uint32_t tensor
 	}
 	bool through = of != NONE && check->runs[of] > 1 && csr_length(&graph->reads, writer) == 1;
 	if (of != NONE && (through || check->adds[of]))
-		FOR_ROW(i, &graph->reads, writer)
-			mark_summands(check, r, graph->reads.item[i], marks);
+		FOR_ITEMS(read, &graph->reads, writer)
+			mark_summands(check, r, read, marks);
 	else
 		marks[check->of[r][tensor]]++;
 }
@@ -334,8 +334,8 @@ static bool *pipeline_check_before(struct check *check, const struct graph *grap
 		return NULL;
 	marked[op] = true;
 	for (uint32_t id = op + 1; id-- > 0;)
-		FOR_ROW(i, &graph->pred, id)
-			marked[graph->pred.item[i]] |= marked[id];
+		FOR_ITEMS(item, &graph->pred, id)
+			marked[item] |= marked[id];
 	return marked;
 }
 
@@ -346,8 +346,8 @@ static bool *sent_on(struct check *check, const struct graph *graph)
 	bool *on = arena_alloc(&check->arena, graph->ops, sizeof *on);
 	for (uint32_t op = graph->ops; on && op-- > 0;) {
 		on[op] = between_ranks(&graph->op[op], COLLECTIVE_SEND);
-		FOR_ROW(i, &graph->succ, op)
-			on[op] |= graph->op[op].phase != PHASE_BACKWARD && on[graph->succ.item[i]];
+		FOR_ITEMS(after, &graph->succ, op)
+			on[op] |= graph->op[op].phase != PHASE_BACKWARD && on[after];
 	}
 	return on;
 }
@@ -358,13 +358,12 @@ static bool *behind_updates(struct check *check, const struct graph *graph)
 	bool *behind = arena_alloc(&check->arena, graph->ops, sizeof *behind);
 	for (uint32_t op = 0; behind && op < graph->ops; op++) {
 		behind[op] = graph->op[op].phase == PHASE_UPDATE;
-		FOR_ROW(i, &graph->pred, op)
-			behind[op] |= behind[graph->pred.item[i]] && graph->op[op].phase != PHASE_BACKWARD;
+		FOR_ITEMS(before, &graph->pred, op)
+			behind[op] |= behind[before] && graph->op[op].phase != PHASE_BACKWARD;
 	}
 	for (uint32_t op = graph->ops; behind && op-- > 0;) {
 		bool needed = false, all = csr_length(&graph->succ, op) > 0 && graph->op[op].phase != PHASE_BACKWARD;
-		FOR_ROW(i, &graph->succ, op) {
-			uint32_t next = graph->succ.item[i];
+		FOR_ITEMS(next, &graph->succ, op) {
 			needed |= !behind[next] && graph->op[next].phase != PHASE_COMMUNICATION;
 			all &= behind[next];
 		}
@@ -380,8 +379,7 @@ static bool pipeline_check_waits(const struct graph *graph, const bool *on, uint
 	bool forward = maker == NONE ? graph->storage[s].kind == KIND_INPUT
 		: graph->op[maker].phase == PHASE_FORWARD && on[maker],
 		 backward = false, early = false;
-	FOR_ROW(i, &graph->users, s) {
-		uint32_t op = graph->users.item[i];
+	FOR_ITEMS(op, &graph->users, s) {
 		bool reads = !pipeline_check_views(graph, op, s);    /* a view reads nothing */
 		backward |= op != maker && reads && graph->op[op].phase == PHASE_BACKWARD;
 		early |= reads && graph->op[op].phase == PHASE_FORWARD && on[op];

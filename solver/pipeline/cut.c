@@ -67,10 +67,9 @@ static void place_collective(struct finding *finding, uint32_t op)
 	struct pipeline_cut *cut = finding->cut;
 	uint32_t first = NONE;
 	int64_t in = 0, out = 0;
-	FOR_ROW(i, &graph->writes, op) {
-		out += graph->tensor[graph->writes.item[i]].bytes;
-		FOR_ROW(j, &finding->cut->readers, graph->writes.item[i]) {
-			uint32_t reader = finding->cut->readers.item[j];
+	FOR_ITEMS(item, &graph->writes, op) {
+		out += graph->tensor[item].bytes;
+		FOR_ITEMS(reader, &finding->cut->readers, item) {
 			if (finding->follows[reader] && cut->piece[reader] == NONE)
 				continue;
 			if (first == NONE || cut->side[reader] < cut->side[first] ||
@@ -79,9 +78,9 @@ static void place_collective(struct finding *finding, uint32_t op)
 		}
 	}
 	bool written = false;
-	FOR_ROW(i, &graph->reads, op) {
-		in += graph->tensor[graph->reads.item[i]].bytes;
-		written |= graph->tensor[graph->reads.item[i]].writer != NONE;
+	FOR_ITEMS(read, &graph->reads, op) {
+		in += graph->tensor[read].bytes;
+		written |= graph->tensor[read].writer != NONE;
 	}
 	bool leaves = graph->op[op].added == ADDED_OFFLOAD;    /* at once, whenever it comes back */
 	cut->side[op] = leaves ? SIDE_FORWARD : first != NONE ? cut->side[first] : SIDE_UPDATE;
@@ -105,9 +104,9 @@ static void place_states(struct finding *finding)
 	const struct graph *graph = finding->graph;
 	FOR(op, graph->ops)
 		if (graph->op[op].added == ADDED_RANDOM_STATE)
-			FOR_ROW(i, &graph->writes, op)
-				FOR_ROW(j, &finding->cut->readers, graph->writes.item[i])
-					finding->cut->piece[op] = finding->cut->piece[finding->cut->readers.item[j]];
+			FOR_ITEMS(written, &graph->writes, op)
+				FOR_ITEMS(reader, &finding->cut->readers, written)
+					finding->cut->piece[op] = finding->cut->piece[reader];
 }
 
 /* What reads updated parameters behind the last backward pass, averages of them say, runs once, and in no forward pass
@@ -120,13 +119,13 @@ static void place_behind_updates(struct finding *finding)
 	FOR(op, graph->ops)
 		end = side[op] == SIDE_BACKWARD ? op : end;
 	FOR_FROM(op, end, graph->ops)
-		FOR_ROW(i, &graph->pred, op)
-			if (side[graph->pred.item[i]] == SIDE_UPDATE)
+		FOR_ITEMS(before, &graph->pred, op)
+			if (side[before] == SIDE_UPDATE)
 				side[op] = SIDE_UPDATE;
 	for (uint32_t op = graph->ops; op-- > end + 1;) {
 		bool behind = csr_length(&graph->succ, op) > 0;
-		FOR_ROW(i, &graph->succ, op)
-			behind &= side[graph->succ.item[i]] == SIDE_UPDATE;
+		FOR_ITEMS(after, &graph->succ, op)
+			behind &= side[after] == SIDE_UPDATE;
 		side[op] = behind ? SIDE_UPDATE : side[op];
 	}
 }
@@ -179,8 +178,7 @@ static void order_pieces(struct finding *finding)
 	const struct graph *graph = finding->graph;
 	FOR(op, graph->ops)
 		for (int pass = 0; pass < 2; pass++) /* a later operand may move the op to a later pass */
-			FOR_ROW(i, &graph->reads, op) {
-				uint32_t tensor = graph->reads.item[i];
+			FOR_ITEMS(tensor, &graph->reads, op) {
 				pipeline_cut_follow(finding, op, graph->tensor[tensor].writer);
 				pipeline_cut_follow(finding, op, graph->storage[pipeline_cut_storage_of(graph, tensor)].allocator);
 			}
@@ -194,11 +192,9 @@ static uint32_t last_writer(const struct finding *finding, uint32_t storage, uin
 {
 	const struct graph *graph = finding->graph;
 	uint32_t last = graph->storage[storage].allocator;
-	FOR_ROW(i, &graph->users, storage) {
-		uint32_t op = graph->users.item[i];
+	FOR_ITEMS(op, &graph->users, storage)
 		if (op < before && !finding->cut->anywhere[op] && graph_writes_in_place(graph, op, storage))
 			last = op;
-	}
 	return last;
 }
 
@@ -252,11 +248,11 @@ static void find_anywhere(struct finding *finding)
 	FOR(op, graph->ops) {
 		uint8_t of = 0;
 		bool output = false;
-		FOR_ROW(i, &graph->reads, op)
-			of |= made_of(finding, graph->reads.item[i]);
-		FOR_ROW(i, &graph->writes, op)
-			output |= graph->storage[pipeline_cut_storage_of(graph, graph->writes.item[i])].live_out &&
-				graph->tensor[graph->writes.item[i]].alias == NONE;
+		FOR_ITEMS(read, &graph->reads, op)
+			of |= made_of(finding, read);
+		FOR_ITEMS(written, &graph->writes, op)
+			output |= graph->storage[pipeline_cut_storage_of(graph, written)].live_out &&
+				graph->tensor[written].alias == NONE;
 		if (in_place(graph, op) || (finding->traits[op] & TRAIT_RANDOM) || graph->op[op].added == ADDED_RANDOM_STATE ||
 			(cut->side[op] == SIDE_UPDATE && of != 0))
 			of |= OF_OTHERS;
@@ -281,11 +277,9 @@ static void pipeline_cut_find_owners(struct finding *finding)
 	for (int pass = 0; pass < 3; pass++)
 		for (uint32_t op = graph->ops; op-- > 0;) {
 			uint32_t of = finding->cut->side[op] == SIDE_UPDATE ? parameter_of(finding, op) : NONE;
-			FOR_ROW(i, &graph->touches, op) {
-				uint32_t s = graph->touches.item[i];
+			FOR_ITEMS(s, &graph->touches, op)
 				if (of != NONE && finding->owner[s] == NONE && tensor_elements(&graph->tensor[graph->storage[s].root]) > 1)
 					finding->owner[s] = of;
-			}
 		}
 }
 
@@ -322,8 +316,7 @@ static void pipeline_cut_find_joint(struct finding *finding)
 		uint32_t rank = NONE;
 		if (graph->storage[s].persistent || tensor_elements(&graph->tensor[graph->storage[s].root]) > 1)
 			continue;
-		FOR_ROW(i, &graph->users, s) {
-			uint32_t op = graph->users.item[i];
+		FOR_ITEMS(op, &graph->users, s) {
 			for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1] && cut->side[op] == SIDE_UPDATE; j++)
 				if (pipeline_cut_storage_of(graph, graph->inplace[j].in) == s) {
 					cut->joint[s] |= cut->of_tied[op] != NONE || (rank != NONE && rank != cut_rank(cut, op));
@@ -372,8 +365,8 @@ static void mark_sum(struct finding *finding, uint32_t tensor, uint32_t number)
 	for (uint32_t op = top + 1; op-- > 0;) {
 		if (!cut->sums[op] || cut->of_tied[op] != number)
 			continue;
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t read = graph->reads.item[i], writer = graph->tensor[read].writer;
+		FOR_ITEMS(read, &graph->reads, op) {
+			uint32_t writer = graph->tensor[read].writer;
 			if (cut->side[writer] == SIDE_BACKWARD && is_addition(finding, writer) && read_once(finding, writer)) {
 				cut->sums[writer] = true;
 				cut->of_tied[writer] = number;
@@ -440,8 +433,8 @@ static void pipeline_cut_find_tied(struct finding *finding)
 	const struct graph *graph = finding->graph;
 	struct pipeline_cut *cut = finding->cut;
 	FOR(op, graph->ops)
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer,
+		FOR_ITEMS(tensor, &graph->reads, op) {
+			uint32_t writer = graph->tensor[tensor].writer,
 					 parameter = finding->owner[pipeline_cut_storage_of(graph, tensor)];
 			if (cut->side[op] == SIDE_UPDATE && writer != NONE && cut->side[writer] == SIDE_BACKWARD &&
 				parameter != NONE && cut->of_tied[writer] == NONE)

@@ -7,8 +7,8 @@ static void reduce_sum(const struct pipeline_cut *cut, uint32_t op, uint32_t ran
 {
 	const struct graph *graph = cut->graph;
 	uint32_t here = 0, result = graph->writes.item[graph->writes.start[op]], last = NONE;
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer;
+	FOR_ITEMS(tensor, &graph->reads, op) {
+		uint32_t writer = graph->tensor[tensor].writer;
 		bool part = cut->sums[writer] ? stands[tensor] != NONE : cut_rank(cut, writer) == rank;
 		here += part;
 		last = part ? stands[tensor] : last;
@@ -19,8 +19,8 @@ static void reduce_sum(const struct pipeline_cut *cut, uint32_t op, uint32_t ran
 
 static bool flow_needs(const struct pipeline_cut *cut, const struct csr *readers, uint32_t op)
 {
-	FOR_ROW(i, &cut->graph->writes, op)
-		if (csr_length(readers, cut->graph->writes.item[i]) > 0)
+	FOR_ITEMS(written, &cut->graph->writes, op)
+		if (csr_length(readers, written) > 0)
 			return true;
 	return false;
 }
@@ -31,9 +31,8 @@ static uint8_t first_use(const struct pipeline_cut *cut, uint32_t op, const bool
 {
 	uint8_t first = SIDE_UPDATE;
 	bool used = false;
-	FOR_ROW(i, &cut->graph->writes, op)
-		FOR_ROW(j, &cut->readers, cut->graph->writes.item[i]) {
-			uint32_t reader = cut->readers.item[j];
+	FOR_ITEMS(written, &cut->graph->writes, op)
+		FOR_ITEMS(reader, &cut->readers, written) {
 			if (!runs[op] || !cut->anywhere[op] || !runs[reader])
 				continue;
 			used = true;
@@ -62,8 +61,8 @@ void pipeline_rank_ops(const struct pipeline_cut *cut, uint32_t rank, bool *runs
 			runs[op] = own && (!cut->anywhere[op] || !flow_needs(cut, readers, op));
 	}
 	for (uint32_t op = graph->ops; op-- > 0;)
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t tensor = runs[op] ? stands[graph->reads.item[i]] : NONE,
+		FOR_ITEMS(read, &graph->reads, op) {
+			uint32_t tensor = runs[op] ? stands[read] : NONE,
 					 writer = tensor == NONE ? NONE : graph->tensor[tensor].writer;
 			if (writer != NONE && cut->anywhere[writer] && cut->of_tied[writer] == NONE)
 				runs[writer] = true;
@@ -135,8 +134,8 @@ static enum status flow_receive(struct flowing *flowing, uint32_t rank, uint32_t
 	const struct pipeline_cut *cut = flowing->cut;
 	const struct graph *graph = cut->graph;
 	enum status status = OK;
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t tensor = flowing->stands[graph->reads.item[i]], writer = graph->tensor[tensor].writer;
+	FOR_ITEMS(read, &graph->reads, op) {
+		uint32_t tensor = flowing->stands[read], writer = graph->tensor[tensor].writer;
 		status = status == OK ? flow_check_version(flowing, op, tensor) : status;
 		if (writer == NONE || flowing->runs[writer] || flow_own_number(cut, tensor)) {
 			flowing->touched[graph->tensor[tensor].storage] = true;
@@ -166,8 +165,7 @@ static enum status receive_state(struct flowing *flowing, uint32_t rank, uint32_
 	const struct graph *graph = cut->graph;
 	uint32_t writer = NONE;
 	bool here = false, unnamed = false;
-	FOR_ROW(i, &graph->users, storage) {
-		uint32_t op = graph->users.item[i];
+	FOR_ITEMS(op, &graph->users, storage) {
 		FOR_SPAN(j, graph->inplace_start, op)
 			if (graph->tensor[graph->inplace[j].in].storage == storage) {
 				here |= flowing->runs[op];
@@ -236,8 +234,7 @@ static enum status updates_once(const struct pipeline_cut *cut, struct error *er
 {
 	const struct graph *graph = cut->graph;
 	FOR(op, graph->ops)
-		FOR_ROW(i, &graph->pred, op) {
-			uint32_t before = graph->pred.item[i];
+		FOR_ITEMS(before, &graph->pred, op) {
 			bool second = graph->op[op].phase == PHASE_BACKWARD || cut->side[op] == SIDE_BACKWARD;
 			if (second && graph->op[op].phase != PHASE_COMMUNICATION && cut->side[before] == SIDE_UPDATE)
 				return fail(error, BAD_INPUT,

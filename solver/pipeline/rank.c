@@ -61,9 +61,9 @@ static uint32_t alias_here(struct making *making, uint32_t op, uint32_t tensor)
 	FOR_SPAN(i, graph->inplace_start, op)
 		if (graph->inplace[i].out == tensor)
 			return rank_written_over(making, graph->inplace[i].in);
-	FOR_ROW(i, &graph->reads, op)
-		if (graph->tensor[graph->reads.item[i]].storage == s && making->stands[graph->reads.item[i]] != NONE)
-			return rank_named(making, making->stands[graph->reads.item[i]]);
+	FOR_ITEMS(read, &graph->reads, op)
+		if (graph->tensor[read].storage == s && making->stands[read] != NONE)
+			return rank_named(making, making->stands[read]);
 	return rank_named(making, graph->tensor[tensor].alias);
 }
 
@@ -190,8 +190,8 @@ static void reduce_tied(struct making *making)
 	if (!ROOM(&making->arena, done, graph->tensors))
 		stop(making, NO_MEMORY);
 	for (uint32_t op = 0; op < graph->ops && making->status == OK; op++)
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer;
+		FOR_ITEMS(tensor, &graph->reads, op) {
+			uint32_t writer = graph->tensor[tensor].writer;
 			bool sum = making->runs[op] && making->side[op] == SIDE_UPDATE && writer != NONE &&
 				making->side[writer] == SIDE_BACKWARD && cut->of_tied[writer] != NONE &&
 				cut->of_tied[op] == cut->of_tied[writer];
@@ -232,8 +232,7 @@ static bool leads_on(const struct making *making, uint32_t id)
 {
 	const struct graph *graph = making->graph;
 	const struct pipeline_cut *cut = making->cut;
-	FOR_ROW(i, &graph->succ, id) {
-		uint32_t next = graph->succ.item[i];
+	FOR_ITEMS(next, &graph->succ, id) {
 		bool same = making->runs[next] && making->side[next] == SIDE_BACKWARD && !cut->weight[next] &&
 			cut->piece[next] == cut->piece[id];
 		if (same && (!cut->anywhere[next] || leads_on(making, next)))
@@ -258,8 +257,8 @@ static void rank_hold_back(struct making *making, uint32_t id, uint32_t op)
 	bool first = making->later[id];
 	if (ends_input(making, id))
 		making->sink[making->sinks++] = (struct sink) { op, making->cut->piece[id] };
-	FOR_ROW(i, &graph->pred, id)
-		first &= !making->later[graph->pred.item[i]];
+	FOR_ITEMS(before, &graph->pred, id)
+		first &= !making->later[before];
 	for (uint32_t i = 0; i < making->sinks && first; i++)
 		if (making->sink[i].piece == making->cut->piece[id])
 			stop(making, draft_after(making->draft, op, making->sink[i].op));
@@ -269,8 +268,8 @@ static void rank_copy_op(struct making *making, uint32_t id)
 {
 	const struct graph *graph = making->graph;
 	bool waits = making->updating && making->flush != NONE;
-	FOR_ROW(i, &graph->reads, id) {
-		uint32_t tensor = making->stands[graph->reads.item[i]], writer = tensor == NONE ? NONE : graph->tensor[tensor].writer;
+	FOR_ITEMS(item, &graph->reads, id) {
+		uint32_t tensor = making->stands[item], writer = tensor == NONE ? NONE : graph->tensor[tensor].writer;
 		if (tensor != NONE && writer != NONE && !making->runs[writer] && making->local[tensor] == NONE &&
 			!making->cut->joint[storage_of(making, tensor)])
 			rank_receive(making, tensor, id);
@@ -280,12 +279,12 @@ static void rank_copy_op(struct making *making, uint32_t id)
 	uint32_t op = making->status == OK ? made(making, draft_op(making->draft, &record)) : NONE;
 	if (op == NONE)
 		return;
-	FOR_ROW(i, &graph->reads, id) {
-		uint32_t tensor = making->stands[graph->reads.item[i]], local = tensor == NONE ? NONE : rank_named(making, tensor);
+	FOR_ITEMS(each, &graph->reads, id) {
+		uint32_t tensor = making->stands[each], local = tensor == NONE ? NONE : rank_named(making, tensor);
 		if (local == NONE)
 			stop(making,
 				fail(making->error, BAD_INPUT, "\"%.100s\" can't read \"%.100s\" on pipeline rank %u",
-					graph->op[id].name, graph->tensor[graph->reads.item[i]].name, making->rank));
+					graph->op[id].name, graph->tensor[each].name, making->rank));
 		if (making->status != OK)
 			return;
 		stop(making, draft_read(making->draft, op, local));
@@ -307,11 +306,9 @@ static void rank_copy_op(struct making *making, uint32_t id)
 		stop(making, draft_after(making->draft, op, making->flush));
 	rank_hold_back(making, id, op);
 	bool last = !making->updating;
-	FOR_ROW(i, &graph->writes, id)
-		FOR_ROW(j, &making->cut->readers, graph->writes.item[i]) {
-			uint32_t reader = making->cut->readers.item[j];
+	FOR_ITEMS(written, &graph->writes, id)
+		FOR_ITEMS(reader, &making->cut->readers, written)
 			last &= !making->runs[reader] || making->side[reader] == SIDE_UPDATE;
-		}
 	if (last)
 		making->ends[making->ended++] = op;
 }
@@ -320,10 +317,9 @@ static void rank_copy_op(struct making *making, uint32_t id)
 static void follow_op(struct making *making, uint32_t id)
 {
 	const struct graph *graph = making->graph;
-	FOR_ROW(i, &graph->writes, id)
-		send_all(making, graph->writes.item[i], making->side[id]);
-	FOR_ROW(i, &graph->touches, id) {
-		uint32_t s = graph->touches.item[i];
+	FOR_ITEMS(written, &graph->writes, id)
+		send_all(making, written, making->side[id]);
+	FOR_ITEMS(s, &graph->touches, id) {
 		if (!making->updating && making->added[s] != NONE && making->last[s] == id && making->summed[s] == NONE)
 			waiting_accumulate(making, s);
 		if (making->alone[s] == id && making->status == OK)
@@ -449,8 +445,8 @@ static bool put_in_sequence(struct making *making)
 			last[cut->piece[op]] = op;
 	FOR(op, graph->ops) {
 		bool reads_later = false;
-		FOR_ROW(i, &graph->pred, op)
-			reads_later |= making->later[graph->pred.item[i]];
+		FOR_ITEMS(item, &graph->pred, op)
+			reads_later |= making->later[item];
 		making->later[op] = making->runs[op] && making->side[op] == SIDE_BACKWARD && cut->weight[op] &&
 			cut_rank(cut, op) == making->rank && (!cut->anywhere[op] || reads_later);
 	}

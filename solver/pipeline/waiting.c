@@ -20,8 +20,8 @@ static bool made_between(const struct making *making, uint32_t s)
 		return false;
 	if (making->runs[maker])
 		return making->side[maker] == SIDE_BACKWARD && !making->cut->weight[maker];
-	FOR_ROW(i, &graph->members, s) {
-		const struct transfer *transfer = transfer_here(making, graph->members.item[i]);
+	FOR_ITEMS(member, &graph->members, s) {
+		const struct transfer *transfer = transfer_here(making, member);
 		if (transfer && transfer->side == SIDE_FORWARD)
 			return false;
 	}
@@ -60,8 +60,8 @@ static void waiting_note_gradient(struct making *making, uint32_t tensor)
 static bool waiting_views(const struct graph *graph, uint32_t op, uint32_t s)
 {
 	bool all = csr_length(&graph->writes, op) > 0 && graph->inplace_start[op] == graph->inplace_start[op + 1];
-	FOR_ROW(i, &graph->writes, op)
-		all &= graph->tensor[graph->writes.item[i]].storage == s;
+	FOR_ITEMS(written, &graph->writes, op)
+		all &= graph->tensor[written].storage == s;
 	return all;
 }
 
@@ -69,11 +69,11 @@ void waiting_note_uses(struct making *making, uint32_t op)
 {
 	const struct graph *graph = making->graph;
 	const struct pipeline_cut *cut = making->cut;
-	FOR_ROW(i, &graph->touches, op)
+	FOR_ITEMS(touched, &graph->touches, op)
 		if (making->side[op] != SIDE_UPDATE)
-			making->last[graph->touches.item[i]] = op;
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t tensor = making->stands[graph->reads.item[i]], s = tensor == NONE ? 0 : storage_of(making, tensor);
+			making->last[touched] = op;
+	FOR_ITEMS(read, &graph->reads, op) {
+		uint32_t tensor = making->stands[read], s = tensor == NONE ? 0 : storage_of(making, tensor);
 		if (tensor == NONE)
 			continue;
 		if (making->side[op] == SIDE_UPDATE)

@@ -6,10 +6,8 @@ static bool only_sums(
 	const struct graph *graph, const bool *linear, const bool *backward, const bool *sums, uint32_t op)
 {
 	bool only = linear[op];
-	FOR_ROW(i, &graph->succ, op) {
-		uint32_t next = graph->succ.item[i];
+	FOR_ITEMS(next, &graph->succ, op)
 		only &= !backward[next] || sums[next];
-	}
 	return only;
 }
 
@@ -23,10 +21,8 @@ enum status weight_ops_find(
 		if (!backward[op])
 			continue;
 		bool leads = false;
-		FOR_ROW(i, &graph->succ, op) {
-			uint32_t next = graph->succ.item[i];
+		FOR_ITEMS(next, &graph->succ, op)
 			leads |= backward[next] && (!weight[next] || (block[next] < block[op] && !sums[next]));
-		}
 		weight[op] = !leads;
 		sums[op] = weight[op] && only_sums(graph, linear, backward, sums, op);
 	}

@@ -79,8 +79,7 @@ static double problems_dual_gather(const struct shard_dual *dual, uint32_t node)
 	const struct shard_model *model = dual->model;
 	uint32_t width = shard_width(model, node), after = 0, before = 0;
 	COPY(dual->total, dual->priced + model->first[node], width);
-	FOR_ROW(i, &model->incident, node) {
-		uint32_t edge = model->incident.item[i];
+	FOR_ITEMS(edge, &model->incident, node) {
 		const double *message = dual->message + shard_into(model, edge, node);
 		after += model->tail[edge] == node;
 		before += model->head[edge] == node;
@@ -97,8 +96,8 @@ static double pass_node(struct shard_dual *dual, uint32_t node, double share, bo
 	const struct shard_model *model = dual->model;
 	uint32_t width = shard_width(model, node);
 	double sum = 0;
-	FOR_ROW(i, &model->incident, node) {
-		uint32_t edge = model->incident.item[i], other = shard_other(model, edge, node);
+	FOR_ITEMS(edge, &model->incident, node) {
+		uint32_t other = shard_other(model, edge, node);
 		if ((model->head[edge] == node) != backward)
 			continue;
 		size_t into = shard_into(model, edge, node), out = shard_into(model, edge, other);

@@ -120,8 +120,8 @@ static void grow_clusters(struct merging *merging)
 		merge->cluster[start] = merge->clusters;
 		number_first(merging, start);
 		for (merge->order[count++] = start; done < count; done++)
-			FOR_ROW(j, &merging->follows, merge->order[done]) {
-				uint32_t i = merging->follows.item[j], node = merge->order[done];
+			FOR_ITEMS(i, &merging->follows, merge->order[done]) {
+				uint32_t node = merge->order[done];
 				uint32_t other = merging->group[i].low == node ? merging->group[i].high : merging->group[i].low;
 				if (merge->cluster[other] != NONE)
 					continue;

@@ -485,8 +485,7 @@ static enum status build_incidence(struct builder *builder)
 	}
 	enum status status = csr_of_pairs(&model->arena, model->nodes, 2 * model->edges, row, item, &model->incident);
 	for (uint32_t node = 0; node < model->nodes && status == OK; node++)
-		FOR_ROW(i, &model->incident, node) {
-			uint32_t edge = model->incident.item[i];
+		FOR_ITEMS(edge, &model->incident, node) {
 			*(model->head[edge] == node ? &model->into_head[edge] : &model->into_tail[edge]) = model->messages;
 			model->messages += shard_width(model, node);
 		}

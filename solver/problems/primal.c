@@ -90,8 +90,8 @@ void shard_primal_surround(const struct shard_primal *primal, const double *cost
 	const struct shard_model *model = primal->model;
 	uint32_t width = shard_width(model, node);
 	COPY(value, cost + model->first[node], width);
-	FOR_ROW(i, &model->incident, node) {
-		uint32_t edge = model->incident.item[i], other = shard_other(model, edge, node);
+	FOR_ITEMS(edge, &model->incident, node) {
+		uint32_t other = shard_other(model, edge, node);
 		primal_add_row(value, shard_rows(model, edge, node) + (size_t)primal->choice[other] * width, width);
 	}
 }
@@ -111,8 +111,8 @@ void shard_primal_decode(struct shard_primal *primal, const struct shard_dual *d
 	FOR(node, model->nodes) {
 		uint32_t width = shard_width(model, node);
 		COPY(primal->value, dual->priced + model->first[node], width);
-		FOR_ROW(i, &model->incident, node) {
-			uint32_t edge = model->incident.item[i], other = shard_other(model, edge, node);
+		FOR_ITEMS(edge, &model->incident, node) {
+			uint32_t other = shard_other(model, edge, node);
 			const double *row = other > node ? dual->message + shard_into(model, edge, node)
 				: shard_rows(model, edge, node) + (size_t)primal->choice[other] * width;
 			primal_add_row(primal->value, row, width);
@@ -128,8 +128,8 @@ static bool primal_join(struct shard_primal *primal, uint32_t node)
 {
 	const struct shard_model *model = primal->model;
 	uint32_t tree[TREES_MOST], trees = 0;
-	FOR_ROW(i, &model->incident, node) {
-		uint32_t other = shard_other(model, model->incident.item[i], node);
+	FOR_ITEMS(edge, &model->incident, node) {
+		uint32_t other = shard_other(model, edge, node);
 		if (!primal->inside[other])
 			continue;
 		uint32_t root = set_root(primal->root, other);
@@ -171,8 +171,8 @@ static uint32_t draw_forest(struct shard_primal *primal)
 		primal->order[count++] = start;
 		while (done < count) {
 			uint32_t node = primal->order[done++];
-			FOR_ROW(i, &model->incident, node) {
-				uint32_t edge = model->incident.item[i], other = shard_other(model, edge, node);
+			FOR_ITEMS(edge, &model->incident, node) {
+				uint32_t other = shard_other(model, edge, node);
 				if (!primal->inside[other] || primal->root[other] == NONE)
 					continue;
 				primal->parent[other] = edge;
@@ -211,8 +211,8 @@ void shard_primal_solve(struct shard_primal *primal, const double *cost, uint32_
 		uint32_t node = primal->order[i], width = shard_width(model, node);
 		double *value = primal->value + model->first[node];
 		COPY(value, cost + model->first[node], width);
-		FOR_ROW(j, &model->incident, node) {
-			uint32_t edge = model->incident.item[j], other = shard_other(model, edge, node);
+		FOR_ITEMS(edge, &model->incident, node) {
+			uint32_t other = shard_other(model, edge, node);
 			if (!primal->inside[other])
 				primal_add_row(value, shard_rows(model, edge, node) + (size_t)primal->choice[other] * width, width);
 		}

@@ -118,8 +118,8 @@ static double problems_search_weigh(const struct search *search, uint32_t node, 
 {
 	const struct shard_model *model = search->model;
 	double above = search->node[model->first[node] + p];
-	FOR_ROW(i, &model->incident, node) {
-		uint32_t edge = model->incident.item[i], other = model->tail[edge];
+	FOR_ITEMS(edge, &model->incident, node) {
+		uint32_t other = model->tail[edge];
 		if (other == node)
 			continue;
 		size_t at = (size_t)search->trial[other] * shard_width(model, node) + p;

@@ -24,8 +24,8 @@ struct walk {
 static uint32_t edges_inside(const struct shard_primal *primal, uint32_t node)
 {
 	uint32_t edges = 0;
-	FOR_ROW(i, &primal->model->incident, node) {
-		edges += primal->inside[shard_other(primal->model, primal->model->incident.item[i], node)];
+	FOR_ITEMS(edge, &primal->model->incident, node) {
+		edges += primal->inside[shard_other(primal->model, edge, node)];
 		if (edges > 1)
 			break;
 	}
@@ -103,8 +103,8 @@ static double region_change(const struct walk *walk)
 	FOR(i, walk->count) {
 		uint32_t node = primal->order[i], new = primal->choice[node], old = walk->old[i];
 		sum += model->unary[model->first[node] + new] - model->unary[model->first[node] + old];
-		FOR_ROW(j, &model->incident, node) {
-			uint32_t edge = model->incident.item[j], other = shard_other(model, edge, node);
+		FOR_ITEMS(edge, &model->incident, node) {
+			uint32_t other = shard_other(model, edge, node);
 			uint32_t after = primal->choice[other], before = primal->inside[other] ? walk->old[primal->root[other]] : after;
 			if ((new != old || after != before) && (!primal->inside[other] || edge == primal->parent[node]))
 				sum += cell(model, edge, node, new, after) - cell(model, edge, node, old, before);

@@ -42,8 +42,8 @@ static void change_some(struct annealing *annealing)
 	uint32_t storage = annealing->list[random_below(&annealing->random, annealing->count)];
 	uint8_t to = (uint8_t)random_below(&annealing->random, RECOMPUTE_STATES);
 	if (fold->of[storage] != NONE && random_below(&annealing->random, 2) == 0) {
-		FOR_ROW(i, &fold->members, fold->of[storage])
-			set_state(annealing, fold->members.item[i], to);
+		FOR_ITEMS(member, &fold->members, fold->of[storage])
+			set_state(annealing, member, to);
 		return;
 	}
 	set_state(annealing, storage, to);

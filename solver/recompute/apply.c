@@ -147,8 +147,8 @@ static void copy_view(struct apply *apply, uint32_t op)
 	struct draft *draft = apply->build.draft;
 	uint32_t copy = apply_copy_op(apply, op);
 	bool fine = copy != NONE;
-	FOR_ROW(i, &graph->reads, op)
-		fine = fine && draft_read(draft, copy, apply->tensor[graph->reads.item[i]]) == OK;
+	FOR_ITEMS(read, &graph->reads, op)
+		fine = fine && draft_read(draft, copy, apply->tensor[read]) == OK;
 	for (uint32_t i = graph->writes.start[op]; fine && i < graph->writes.start[op + 1]; i++) {
 		uint32_t tensor = graph->writes.item[i], id = apply_copy_tensor(apply, tensor);
 		fine = id != NONE && draft_write(draft, copy, id) == OK;
@@ -172,8 +172,8 @@ static void apply_resolve(struct apply *apply, uint32_t tensor)
 			depth--;
 			continue;
 		}
-		FOR_ROW(i, &graph->reads, writer) {
-			uint32_t from = graph->reads.item[i], its = graph->tensor[from].writer;
+		FOR_ITEMS(from, &graph->reads, writer) {
+			uint32_t its = graph->tensor[from].writer;
 			if (is_stale(apply, from) && its != NONE && apply->step->view[its] && depth < graph->tensors)
 				apply->stack[depth++] = from;
 		}
@@ -200,12 +200,12 @@ static void save_state(struct apply *apply, uint32_t op)
 static void run_first(struct apply *apply, uint32_t op)
 {
 	const struct graph *graph = apply->graph;
-	FOR_ROW(i, &graph->reads, op)
-		apply_resolve(apply, graph->reads.item[i]);
+	FOR_ITEMS(read, &graph->reads, op)
+		apply_resolve(apply, read);
 	FOR_SPAN(i, graph->inplace_start, op)
 		apply_resolve(apply, graph->inplace[i].in);
-	FOR_ROW(i, &graph->writes, op) {
-		uint32_t tensor = graph->writes.item[i], storage = apply_storage_of(apply, tensor),
+	FOR_ITEMS(tensor, &graph->writes, op) {
+		uint32_t storage = apply_storage_of(apply, tensor),
 				 root = apply_root_of(apply, storage);
 		if (apply->build.status == OK && graph->tensor[tensor].alias != NONE && apply->instance[storage] > 0)
 			draft_tensor_at(apply->build.draft, apply->original[tensor])->alias = apply->tensor[root];
@@ -215,8 +215,8 @@ static void run_first(struct apply *apply, uint32_t op)
 		save_state(apply, op);
 	apply->op[op] = build_copy_op(&apply->build, graph, op, apply->tensor);
 	bool renamed = false;
-	FOR_ROW(i, &graph->reads, op)
-		renamed |= apply->tensor[graph->reads.item[i]] != apply->original[graph->reads.item[i]];
+	FOR_ITEMS(item, &graph->reads, op)
+		renamed |= apply->tensor[item] != apply->original[item];
 	if (renamed)
 		apply_rename_arguments(apply, apply->op[op], op, false);
 }
@@ -227,8 +227,8 @@ static void follow_fetch(struct apply *apply, uint32_t op)
 	const struct graph *graph = apply->graph;
 	uint32_t storage = apply->step->brings[op];
 	apply->instance[storage]++;
-	FOR_ROW(i, &graph->members, storage) {
-		uint32_t tensor = graph->members.item[i], writer = graph->tensor[tensor].writer;
+	FOR_ITEMS(tensor, &graph->members, storage) {
+		uint32_t writer = graph->tensor[tensor].writer;
 		if (writer != NONE && apply->step->view[writer])
 			continue;
 		apply->tensor[tensor] = apply->tensor[graph->writes.item[graph->writes.start[op]]];
@@ -273,14 +273,14 @@ static void apply_run_again(struct apply *apply, uint32_t op, uint64_t bits)
 {
 	const struct graph *graph = apply->graph;
 	struct draft *draft = apply->build.draft;
-	FOR_ROW(i, &graph->reads, op)
-		apply_resolve(apply, graph->reads.item[i]);
+	FOR_ITEMS(read, &graph->reads, op)
+		apply_resolve(apply, read);
 	FOR_SPAN(i, graph->inplace_start, op)
 		apply_resolve(apply, graph->inplace[i].in);
 	uint32_t copy = apply_copy_op(apply, op);
 	bool fine = copy != NONE;
-	FOR_ROW(i, &graph->reads, op)
-		fine = fine && draft_read(draft, copy, apply->tensor[graph->reads.item[i]]) == OK;
+	FOR_ITEMS(item, &graph->reads, op)
+		fine = fine && draft_read(draft, copy, apply->tensor[item]) == OK;
 	if (fine && apply->saved[op] != NONE)
 		fine = draft_read(draft, copy, apply->saved[op]) == OK;
 	uint32_t mask = apply->step->mask[op] == NONE ? NONE : graph->writes.item[graph->writes.start[op] + 1];
@@ -291,8 +291,8 @@ static void apply_run_again(struct apply *apply, uint32_t op, uint64_t bits)
 		if (pair.out == NONE && is_anew(apply, apply_storage_of(apply, pair.in)))
 			fine = draft_inplace(draft, copy, NONE, apply->tensor[pair.in]) == OK;
 	}
-	FOR_ROW(i, &graph->writes, op)
-		fine = fine && (graph->writes.item[i] == mask || apply_write_again(apply, op, copy, graph->writes.item[i], bits));
+	FOR_ITEMS(write, &graph->writes, op)
+		fine = fine && (write == mask || apply_write_again(apply, op, copy, write, bits));
 	if (!apply_failed(apply, fine))
 		apply_rename_arguments(apply, copy, op, true);
 }

@@ -63,13 +63,12 @@ static void find_ends(struct recompute_base *base)
 		base->made[s] = base->last_forward[s] = base->first_read[s] = base->last_read[s] = base->overwritten[s] = NONE;
 	FOR(i, step->ops) {
 		uint32_t op = base->order[i];
-		FOR_ROW(k, &step->overwrites, op)
-			if (base->overwritten[step->overwrites.item[k]] == NONE)
-				base->overwritten[step->overwrites.item[k]] = i;
-		FOR_ROW(k, &step->makes, op)
-			base->made[step->makes.item[k]] = base->last_forward[step->makes.item[k]] = i;
-		FOR_ROW(k, &step->touches, op) {
-			uint32_t s = step->touches.item[k];
+		FOR_ITEMS(overwrite, &step->overwrites, op)
+			if (base->overwritten[overwrite] == NONE)
+				base->overwritten[overwrite] = i;
+		FOR_ITEMS(make, &step->makes, op)
+			base->made[make] = base->last_forward[make] = i;
+		FOR_ITEMS(s, &step->touches, op) {
 			if (step->forward[op] || !step->droppable[s]) {
 				base->last_forward[s] = i;
 				continue;
@@ -115,10 +114,10 @@ static bool is_redundant(const struct recompute_base *base, uint32_t position)
 	uint32_t op = base->order[position];
 	if (!step->view[op] || position + 1 == step->ops)
 		return false;
-	FOR_ROW(i, &step->inner, op) {
+	FOR_ITEMS(item, &step->inner, op) {
 		bool touched = false;
-		FOR_ROW(k, &step->inner, base->order[position + 1])
-			touched |= step->inner.item[k] == step->inner.item[i];
+		FOR_ITEMS(each, &step->inner, base->order[position + 1])
+			touched |= each == item;
 		if (!touched)
 			return false;
 	}
@@ -168,17 +167,15 @@ static void find_gaps(struct recompute_base *base)
 		uint32_t earliest = NONE;
 		if (!step->forward[op] || step->view[op])
 			continue;
-		FOR_ROW(k, &step->makes, op)
-			if (step->droppable[step->makes.item[k]] && base->until[step->makes.item[k]] < earliest)
-				earliest = base->until[step->makes.item[k]];
-		FOR_ROW(k, &step->changes, op)
-			if (base->until[step->changes.item[k]] < earliest)
-				earliest = base->until[step->changes.item[k]];
-		FOR_ROW(k, &step->reads, op) {
-			uint32_t s = step->reads.item[k];
+		FOR_ITEMS(make, &step->makes, op)
+			if (step->droppable[make] && base->until[make] < earliest)
+				earliest = base->until[make];
+		FOR_ITEMS(change, &step->changes, op)
+			if (base->until[change] < earliest)
+				earliest = base->until[change];
+		FOR_ITEMS(s, &step->reads, op)
 			if (!step->saved[s] && earliest < base->until[s])
 				base->until[s] = earliest;
-		}
 	}
 	FOR(s, step->storages) {
 		base->from[s] = base->last_forward[s] + 1;
@@ -195,10 +192,10 @@ static bool find_dominated(struct recompute_base *base)
 		int64_t bytes = 0;
 		if (!step->forward[op] || step->view[op])
 			continue;
-		FOR_ROW(k, &step->makes, op)
-			bytes += step->bytes[step->makes.item[k]];
-		FOR_ROW(k, &step->reads, op)
-			made[step->reads.item[k]] += bytes;
+		FOR_ITEMS(item, &step->makes, op)
+			bytes += step->bytes[item];
+		FOR_ITEMS(read, &step->reads, op)
+			made[read] += bytes;
 	}
 	for (uint32_t s = 0; s < step->storages && made; s++)
 		base->dominated[s] = step->droppable[s] && !step->saved[s] && made[s] <= step->bytes[s];
@@ -283,8 +280,8 @@ static void wake_cast(struct earliest *earliest, uint32_t op)
 	bool wanted = false;
 	if (earliest->missing[op] > 0 || earliest->queued[op])
 		return;
-	FOR_ROW(i, &graph->succ, op)
-		wanted |= earliest->missing[graph->succ.item[i]] == 1;
+	FOR_ITEMS(after, &graph->succ, op)
+		wanted |= earliest->missing[after] == 1;
 	if (wanted)
 		wake(earliest, op);
 }
@@ -300,8 +297,7 @@ static void finish_op(struct earliest *earliest, uint32_t op)
 {
 	const struct graph *graph = earliest->step->graph;
 	earliest->order[earliest->count++] = op;
-	FOR_ROW(i, &graph->succ, op) {
-		uint32_t next = graph->succ.item[i];
+	FOR_ITEMS(next, &graph->succ, op) {
 		uint32_t missing = --earliest->missing[next];
 		if (missing == 0 && graph->op[next].phase == PHASE_UPDATE && !earliest->queued[next])
 			wake(earliest, next);
@@ -347,12 +343,12 @@ static bool find_casts(struct earliest *earliest)
 	FOR(op, step->ops) {
 		int64_t read = 0, made = 0;
 		bool casts = graph->op[op].phase == PHASE_BACKWARD && csr_length(&graph->succ, op) > 0;
-		FOR_ROW(i, &graph->succ, op)
-			casts &= graph->op[graph->succ.item[i]].phase == PHASE_UPDATE;
-		FOR_ROW(i, &step->touches, op)
-			read += step->bytes[step->touches.item[i]];
-		FOR_ROW(i, &step->makes, op)
-			made += step->bytes[step->makes.item[i]];
+		FOR_ITEMS(after, &graph->succ, op)
+			casts &= graph->op[after].phase == PHASE_UPDATE;
+		FOR_ITEMS(touched, &step->touches, op)
+			read += step->bytes[touched];
+		FOR_ITEMS(make, &step->makes, op)
+			made += step->bytes[make];
 		earliest->casts[op] = casts && read > 0 && made > read;
 		earliest->begins[op] = graph->op[op].phase == PHASE_UPDATE && made > 0 && read == 0 &&
 			csr_length(&graph->reads, op) > 0;
@@ -369,8 +365,8 @@ static bool is_valid(const struct earliest *earliest, uint32_t *position)
 	FOR(i, earliest->count)
 		position[earliest->order[i]] = i;
 	for (uint32_t op = 0; op < graph->ops && valid; op++)
-		FOR_ROW(i, &graph->pred, op)
-			valid &= position[graph->pred.item[i]] < position[op];
+		FOR_ITEMS(before, &graph->pred, op)
+			valid &= position[before] < position[op];
 	return valid;
 }
 

@@ -38,10 +38,10 @@ static void recompute_bound_reach(const struct csr *next, uint32_t from, uint32_
 	stack[depth++] = from;
 	while (depth > 0) {
 		uint32_t op = stack[--depth];
-		FOR_ROW(i, next, op)
-			if (!seen[next->item[i]]) {
-				seen[next->item[i]] = true;
-				stack[depth++] = next->item[i];
+		FOR_ITEMS(item, next, op)
+			if (!seen[item]) {
+				seen[item] = true;
+				stack[depth++] = item;
 			}
 	}
 }
@@ -55,8 +55,8 @@ static bool recompute_bound_stays(
 	bool wanted = graph->storage[storage].live_out;
 	if (allocator != NONE && !before[allocator])
 		return false;
-	FOR_ROW(i, &graph->users, storage)
-		wanted |= after[graph->users.item[i]];
+	FOR_ITEMS(user, &graph->users, storage)
+		wanted |= after[user];
 	return wanted;
 }
 
@@ -114,15 +114,14 @@ static void recompute_bound_look_at(
 		if (!loose->droppable[s] && loose->bytes[s] > 0 && recompute_bound_stays(loose, s, before, after))
 			turn->there += loose->bytes[s] + (copies ? loose->copies[s] : 0);
 	}
-	FOR_ROW(i, &graph->touches, turn->op) {
-		uint32_t s = graph->touches.item[i];
+	FOR_ITEMS(s, &graph->touches, turn->op) {
 		bool counted = !loose->droppable[s] && loose->bytes[s] > 0 && recompute_bound_stays(loose, s, before, after);
 		turn->there += counted ? 0 : loose->bytes[s];
 		turn->priced[s] = false;
 	}
 	FOR(s, loose->storages) {
-		FOR_ROW(i, &loose->readers, s)
-			turn->needed[s] |= after[loose->readers.item[i]];
+		FOR_ITEMS(reader, &loose->readers, s)
+			turn->needed[s] |= after[reader];
 	}
 	recompute_bound_find_held(bounds, turn, after);
 	FOR(s, loose->storages)

@@ -34,8 +34,8 @@ static void forget_others(const struct graph *graph, const bool *for_good, uint3
 {
 	FOR(i, problem->items) {
 		bool there = for_good[problem->storage[i]];
-		FOR_ROW(k, &graph->touches, op)
-			there |= graph->touches.item[k] == problem->storage[i];
+		FOR_ITEMS(touche, &graph->touches, op)
+			there |= touche == problem->storage[i];
 		if (!there)
 			problem->size[i] = 0;
 	}
@@ -134,8 +134,8 @@ static bool writes(const struct claim *proof, uint32_t op, uint32_t storage)
 
 static bool touches(const struct claim *proof, uint32_t op, uint32_t storage)
 {
-	FOR_ROW(i, &proof->graph->touches, op)
-		if (proof->graph->touches.item[i] == storage)
+	FOR_ITEMS(touched, &proof->graph->touches, op)
+		if (touched == storage)
 			return true;
 	return false;
 }
@@ -143,11 +143,9 @@ static bool touches(const struct claim *proof, uint32_t op, uint32_t storage)
 /* A later op of the step writes over what the op found in the storage. */
 static bool overwritten_after(const struct claim *proof, uint32_t op, uint32_t storage)
 {
-	FOR_ROW(i, &proof->graph->users, storage) {
-		uint32_t user = proof->graph->users.item[i];
+	FOR_ITEMS(user, &proof->graph->users, storage)
 		if (user > op && overwrites(proof, user, storage))
 			return true;
-	}
 	return false;
 }
 
@@ -180,19 +178,16 @@ static bool runs_once(const struct claim *proof, uint32_t op)
 	if (proof->input->random != RECOMPUTE_RANDOM_STATE && (proof->input->traits[op] & TRAIT_RANDOM) &&
 		mask_storage(proof, op) == NONE)
 		return true;
-	FOR_ROW(i, &graph->touches, op) {
-		uint32_t s = graph->touches.item[i];
+	FOR_ITEMS(s, &graph->touches, op) {
 		bool statistics = norm && graph->storage[s].persistent &&
 			(graph->storage[s].kind == KIND_BUFFER || overwrites(proof, op, s));
 		if (!proof->for_good[s] || graph->storage[s].allocator == op || statistics)
 			continue;
 		if (overwrites(proof, op, s))
 			return true;
-		FOR_ROW(k, &graph->users, s) {
-			uint32_t user = graph->users.item[k];
+		FOR_ITEMS(user, &graph->users, s)
 			if (user > op && graph->op[user].phase == PHASE_FORWARD && overwrites(proof, user, s))
 				return true;
-		}
 	}
 	return false;
 }
@@ -215,15 +210,13 @@ static void find_for_good(struct claim *proof)
 		changed = false;
 		FOR(op, graph->ops) {
 			bool names = graph->inplace_start[op] == graph->inplace_start[op + 1];
-			FOR_ROW(i, &graph->writes, op)
-				names &= graph->tensor[graph->writes.item[i]].alias != NONE;
+			FOR_ITEMS(written, &graph->writes, op)
+				names &= graph->tensor[written].alias != NONE;
 			if (names || !runs_once(proof, op))
 				continue;
-			FOR_ROW(i, &graph->touches, op) {
-				uint32_t s = graph->touches.item[i];
+			FOR_ITEMS(s, &graph->touches, op)
 				if (writes(proof, op, s) && !proof->for_good[s])
 					changed = proof->for_good[s] = true;
-			}
 		}
 	}
 }
@@ -232,10 +225,10 @@ static void recompute_check_mark(const struct csr *next, uint32_t from, uint32_t
 {
 	uint32_t head = 0, tail = 0;
 	for (queue[tail++] = from; head < tail && tail <= ops; head++)
-		FOR_ROW(i, next, queue[head])
-			if (!seen[next->item[i]]) {
-				seen[next->item[i]] = true;
-				queue[tail++] = next->item[i];
+		FOR_ITEMS(item, next, queue[head])
+			if (!seen[item]) {
+				seen[item] = true;
+				queue[tail++] = item;
 			}
 }
 
@@ -252,8 +245,8 @@ static enum status recompute_check_set_up(struct claim *proof)
 		return fail_memory(proof->error);
 	recompute_check_mark(&graph->pred, proof->certificate->op, graph->ops, proof->before, queue);
 	recompute_check_mark(&graph->succ, proof->certificate->op, graph->ops, proof->after, queue);
-	FOR_ROW(i, &graph->touches, proof->certificate->op)
-		proof->touched[graph->touches.item[i]] = true;
+	FOR_ITEMS(touched, &graph->touches, proof->certificate->op)
+		proof->touched[touched] = true;
 	find_for_good(proof);
 	return OK;
 }
@@ -264,8 +257,7 @@ static enum status recompute_check_set_up(struct claim *proof)
 static enum status check_start(const struct claim *proof, uint32_t storage)
 {
 	bool wanted = false;
-	FOR_ROW(i, &proof->graph->users, storage) {
-		uint32_t user = proof->graph->users.item[i];
+	FOR_ITEMS(user, &proof->graph->users, storage) {
 		wanted |= proof->after[user] && !overwritten_after(proof, user, storage);
 		if (writes(proof, user, storage) && (proof->after[user] || user == proof->certificate->op))
 			return recompute_check_wrong(proof, "an op behind the moment writes a storage that is said to come before it");
@@ -282,13 +274,11 @@ static enum status check_read(const struct claim *proof, uint32_t op, uint32_t s
 /* An op finds in some storage what the other wrote there. */
 static enum status check_before(const struct claim *proof, uint32_t op, uint32_t other)
 {
-	FOR_ROW(i, &proof->graph->touches, op) {
-		uint32_t s = proof->graph->touches.item[i];
+	FOR_ITEMS(s, &proof->graph->touches, op)
 		if (other < op && proof->graph->storage[s].allocator != op && writes(proof, other, s) && !proof->for_good[s])
 			return overwrites(proof, op, s) || overwritten_after(proof, op, s)
 				? OK
 				: recompute_check_wrong(proof, "keeping a storage would spare a rerun");
-	}
 	return recompute_check_wrong(proof, "flow goes between ops that share no storage");
 }
 
@@ -403,8 +393,8 @@ static int64_t bytes_there(const struct claim *proof)
 	FOR(s, graph->storages) {
 		const struct storage *storage = &graph->storage[s];
 		bool made = storage->allocator == NONE || proof->before[storage->allocator], wanted = storage->live_out;
-		FOR_ROW(i, &graph->users, s)
-			wanted |= proof->after[graph->users.item[i]];
+		FOR_ITEMS(user, &graph->users, s)
+			wanted |= proof->after[user];
 		bool stays = proof->for_good[s] && !proof->passed[s] && made && wanted;
 		if (storage->persistent || proof->touched[s] || stays)
 			there += recompute_check_size_of(proof, s);

@@ -8,8 +8,8 @@ static void floor_weigh(const struct recompute_step *loose, uint32_t op, struct 
 {
 	FOR(i, problem->items) {
 		bool touched = false;
-		FOR_ROW(k, &loose->graph->touches, op)
-			touched |= loose->graph->touches.item[k] == problem->storage[i];
+		FOR_ITEMS(touche, &loose->graph->touches, op)
+			touched |= touche == problem->storage[i];
 		if (loose->droppable[problem->storage[i]] && !touched)
 			problem->size[i] = 0;
 	}

@@ -9,8 +9,8 @@
 static void refine_ops(const struct recompute_step *step, const uint64_t *storage, uint64_t *op)
 {
 	FOR(o, step->ops) {
-		FOR_ROW(i, &step->graph->touches, o)
-			op[o] = hash_join(op[o], storage[step->graph->touches.item[i]]);
+		FOR_ITEMS(touched, &step->graph->touches, o)
+			op[o] = hash_join(op[o], storage[touched]);
 	}
 }
 
@@ -21,9 +21,9 @@ static void refine_storages(const struct recompute_step *step, const uint64_t *o
 		uint64_t sum = 0;
 		if (!step->droppable[s])
 			continue;
-		FOR_ROW(i, &step->graph->users, s)
-			if (!step->view[step->graph->users.item[i]])
-				sum += hash_mix(op[step->graph->users.item[i]]);
+		FOR_ITEMS(user, &step->graph->users, s)
+			if (!step->view[user])
+				sum += hash_mix(op[user]);
 		storage[s] = hash_join(storage[s], sum);
 	}
 }

@@ -11,8 +11,8 @@
 static int64_t improve_write_time(const struct recompute_step *step, uint32_t storage)
 {
 	int64_t time = 0;
-	FOR_ROW(i, &step->writers, storage)
-		time += step->time[step->writers.item[i]];
+	FOR_ITEMS(writer, &step->writers, storage)
+		time += step->time[writer];
 	return time;
 }
 

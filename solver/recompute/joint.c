@@ -35,8 +35,7 @@ static void joint_classify(const struct rules *rules, const char *type, struct j
 static void add_inputs(const struct graph *graph, const bool *forward, struct joint *joint, uint32_t *of_tensor)
 {
 	FOR(op, graph->ops)
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t tensor = graph->reads.item[i];
+		FOR_ITEMS(tensor, &graph->reads, op) {
 			if (!forward[op] || graph->tensor[tensor].writer != NONE || of_tensor[tensor] != NONE)
 				continue;
 			of_tensor[tensor] = joint->nodes;
@@ -56,11 +55,11 @@ static void joint_add_op(const struct graph *graph, const bool *forward, const s
 	uint32_t results = csr_length(&graph->writes, op);
 	struct joint_node node = { .op = op, .tensor = NONE, .forward = forward[op] };
 	joint_classify(rules, graph->op[op].type, &node);
-	FOR_ROW(i, &graph->writes, op) {
-		node.bytes += joint_bytes_of(graph, graph->writes.item[i]);
-		of_tensor[graph->writes.item[i]] = joint->nodes;
-		node.tensor = results == 1 ? graph->writes.item[i] : NONE;
-		node.leaves |= graph->storage[graph->tensor[graph->writes.item[i]].storage].live_out;
+	FOR_ITEMS(written, &graph->writes, op) {
+		node.bytes += joint_bytes_of(graph, written);
+		of_tensor[written] = joint->nodes;
+		node.tensor = results == 1 ? written : NONE;
+		node.leaves |= graph->storage[graph->tensor[written].storage].live_out;
 	}
 	of_op[op] = joint->nodes;
 	joint->node[joint->nodes++] = node;
@@ -83,9 +82,9 @@ static enum status joint_add_edges(
 	uint32_t pairs = 0, most = graph->reads.start[graph->ops] + joint->nodes;
 	HELD uint32_t *MAKE(from, most), *MAKE(to, most);
 	for (uint32_t op = 0; op < graph->ops && from && to; op++)
-		FOR_ROW(i, &graph->reads, op)
-			if (of_tensor[graph->reads.item[i]] != NONE) {
-				from[pairs] = of_tensor[graph->reads.item[i]];
+		FOR_ITEMS(read, &graph->reads, op)
+			if (of_tensor[read] != NONE) {
+				from[pairs] = of_tensor[read];
 				to[pairs++] = of_op[op];
 			}
 	for (uint32_t n = 0; n < joint->nodes && from && to; n++)
@@ -103,8 +102,8 @@ static void joint_measure(struct joint *joint)
 	for (uint32_t n = joint->nodes; n-- > 0;) {
 		struct joint_node *node = &joint->node[n];
 		node->distance = node->forward ? JOINT_FAR : 0;
-		FOR_ROW(i, &joint->users, n) {
-			uint32_t next = joint->node[joint->users.item[i]].distance + 1;
+		FOR_ITEMS(user, &joint->users, n) {
+			uint32_t next = joint->node[user].distance + 1;
 			node->distance = node->forward && next < node->distance ? next : node->distance;
 		}
 	}
@@ -149,12 +148,12 @@ static bool materialized_backward(const struct joint *joint, uint32_t node, uint
 	stack[depth++] = node;
 	while (depth > 0) {
 		uint32_t at = stack[--depth];
-		FOR_ROW(i, &joint->users, at) {
-			const struct joint_node *user = &joint->node[joint->users.item[i]];
+		FOR_ITEMS(item, &joint->users, at) {
+			const struct joint_node *user = &joint->node[item];
 			if (!user->forward && !fusible(&joint->node[at], user))
 				return true;
 			if (user->view && depth < joint->nodes)
-				stack[depth++] = joint->users.item[i];
+				stack[depth++] = item;
 		}
 	}
 	return false;
@@ -172,8 +171,8 @@ static bool banned_alone(const struct joint *joint, const struct joint_bans *ban
 		return true;
 	if (bans->materialized && materialized_backward(joint, n, stack))
 		return true;
-	FOR_ROW(i, &joint->operands, n)
-		operands += joint->node[joint->operands.item[i]].bytes;
+	FOR_ITEMS(operand, &joint->operands, n)
+		operands += joint->node[operand].bytes;
 	return bans->reductions && node->bytes < operands / 4;
 }
 
@@ -197,9 +196,9 @@ static uint32_t first_unfusible(const struct banning *banning, uint32_t from, ui
 	const struct joint *joint = banning->joint;
 	enum { OFF, FUSIBLE, UNFUSIBLE };
 	uint32_t end = last;
-	FOR_ROW(i, &joint->users, from)
-		if (joint->node[joint->users.item[i]].forward)
-			banning->mark[joint->users.item[i]] = FUSIBLE;
+	FOR_ITEMS(item, &joint->users, from)
+		if (joint->node[item].forward)
+			banning->mark[item] = FUSIBLE;
 	for (uint32_t n = from + 1; n <= last && end == last; n++) {
 		if (banning->mark[n] == UNFUSIBLE)
 			end = n;
@@ -219,17 +218,15 @@ static void ban_far_apart(struct banning *banning)
 	const struct joint *joint = banning->joint;
 	FOR(n, joint->nodes) {
 		uint32_t last = 0;
-		FOR_ROW(i, &joint->users, n)
-			if (joint->node[joint->users.item[i]].forward && joint->users.item[i] > last)
-				last = joint->users.item[i];
+		FOR_ITEMS(item, &joint->users, n)
+			if (joint->node[item].forward && item > last)
+				last = item;
 		if (!joint->node[n].forward || last == 0)
 			continue;
 		uint32_t first = first_unfusible(banning, n, last);
-		FOR_ROW(i, &joint->users, n) {
-			uint32_t user = joint->users.item[i];
+		FOR_ITEMS(user, &joint->users, n)
 			if (joint->node[user].forward && user > first && fusible(&joint->node[n], &joint->node[user]))
 				ban(banning, user);
-		}
 	}
 }
 
@@ -256,8 +253,7 @@ static void ban_long_chains(struct banning *banning)
 				ban(banning, n);
 				break;
 			}
-			FOR_ROW(i, &joint->users, n) {
-				uint32_t user = joint->users.item[i];
+			FOR_ITEMS(user, &joint->users, n) {
 				bool goes = joint->node[user].forward && fusible(&joint->node[n], &joint->node[user]) && !banning->banned[user];
 				queued += goes && !(banning->mark[user] & QUEUED);
 				banning->mark[user] |= goes ? QUEUED : 0;
@@ -271,8 +267,8 @@ static void ban_long_chains(struct banning *banning)
 static bool materialized(const struct joint *joint, uint32_t n)
 {
 	bool all = !joint->node[n].leaves;
-	FOR_ROW(i, &joint->users, n)
-		all &= fusible(&joint->node[n], &joint->node[joint->users.item[i]]);
+	FOR_ITEMS(user, &joint->users, n)
+		all &= fusible(&joint->node[n], &joint->node[user]);
 	return !all;
 }
 
@@ -303,8 +299,7 @@ static enum status joint_build(const struct joint *joint, struct max_flow *flow,
 		if (!joint->node[n].forward)
 			continue;
 		flow_add(flow, 2 * n, 2 * n + 1, joint_weight(joint, n), 0);
-		FOR_ROW(i, &joint->users, n) {
-			uint32_t user = joint->users.item[i];
+		FOR_ITEMS(user, &joint->users, n) {
 			if (joint->node[user].forward)
 				flow_add(flow, 2 * n + 1, 2 * user, FLOW_UNLIMITED, 0);
 			read |= !joint->node[user].forward;
@@ -324,8 +319,8 @@ static void reach_sink(struct max_flow *flow, uint32_t sink, bool *reaches)
 	flow->queue[tail++] = sink;
 	while (head < tail) {
 		uint32_t node = flow->queue[head++];
-		FOR_ROW(i, &flow->leaving, node) {
-			uint32_t arc = flow->leaving.item[i], before = flow->to[arc];
+		FOR_ITEMS(arc, &flow->leaving, node) {
+			uint32_t before = flow->to[arc];
 			if (flow->residual[arc ^ 1] > 0 && !reaches[before]) {
 				reaches[before] = true;
 				flow->queue[tail++] = before;

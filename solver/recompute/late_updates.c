@@ -24,8 +24,8 @@ static void late_updates_find_asked(struct late *late)
 {
 	const struct recompute_step *step = late->step;
 	FOR(s, step->storages)
-		FOR_ROW(i, &step->readers, s) {
-			uint32_t reader = step->readers.item[i], at = late->position[reader] + 1;
+		FOR_ITEMS(reader, &step->readers, s) {
+			uint32_t at = late->position[reader] + 1;
 			if (!is_update(late, reader) && at > late->asked[s])
 				late->asked[s] = at;
 		}
@@ -33,15 +33,13 @@ static void late_updates_find_asked(struct late *late)
 		uint32_t last = 0;
 		if (!step->forward[op] || step->view[op])
 			continue;
-		FOR_ROW(i, &step->makes, op)
-			last = late->asked[step->makes.item[i]] > last ? late->asked[step->makes.item[i]] : last;
-		FOR_ROW(i, &step->changes, op)
-			last = late->asked[step->changes.item[i]] > last ? late->asked[step->changes.item[i]] : last;
-		FOR_ROW(i, &step->reads, op) {
-			uint32_t s = step->reads.item[i];
+		FOR_ITEMS(make, &step->makes, op)
+			last = late->asked[make] > last ? late->asked[make] : last;
+		FOR_ITEMS(change, &step->changes, op)
+			last = late->asked[change] > last ? late->asked[change] : last;
+		FOR_ITEMS(s, &step->reads, op)
 			if (!step->saved[s] && last > late->asked[s])
 				late->asked[s] = last;
-		}
 	}
 }
 
@@ -51,12 +49,12 @@ static void late_updates_find_weights(const struct late *late, uint32_t *last)
 	const struct recompute_step *step = late->step;
 	FOR(op, step->ops) {
 		uint32_t again = 0;
-		FOR_ROW(i, &step->makes, op)
-			again = late->asked[step->makes.item[i]] > again ? late->asked[step->makes.item[i]] : again;
-		FOR_ROW(i, &step->changes, op)
-			again = late->asked[step->changes.item[i]] > again ? late->asked[step->changes.item[i]] : again;
-		FOR_ROW(i, &step->steady, op)
-			last[step->steady.item[i]] = again > last[step->steady.item[i]] ? again : last[step->steady.item[i]];
+		FOR_ITEMS(make, &step->makes, op)
+			again = late->asked[make] > again ? late->asked[make] : again;
+		FOR_ITEMS(change, &step->changes, op)
+			again = late->asked[change] > again ? late->asked[change] : again;
+		FOR_ITEMS(item, &step->steady, op)
+			last[item] = again > last[item] ? again : last[item];
 	}
 }
 
@@ -68,25 +66,25 @@ static bool find_until(struct late *late, const uint32_t *last)
 	bool some = false;
 	FOR(op, step->ops) {
 		late->until[op] = late->position[op];
-		FOR_ROW(i, &step->overwrites, op)
-			if (is_update(late, op) && last[step->overwrites.item[i]] > late->position[op] + 1) {
-				late->until[op] = last[step->overwrites.item[i]] - 1 > late->until[op]
-					? last[step->overwrites.item[i]] - 1
+		FOR_ITEMS(overwrite, &step->overwrites, op)
+			if (is_update(late, op) && last[overwrite] > late->position[op] + 1) {
+				late->until[op] = last[overwrite] - 1 > late->until[op]
+					? last[overwrite] - 1
 					: late->until[op];
 				some = true;
 			}
 	}
 	for (uint32_t i = step->ops; i-- > 0 && some;) { /* what they need comes with them */
 		uint32_t op = late->order[i];
-		FOR_ROW(k, &graph->succ, op)
-			if (is_update(late, op) && late->until[graph->succ.item[k]] > late->position[graph->succ.item[k]] &&
-				late->until[graph->succ.item[k]] > late->until[op])
-				late->until[op] = late->until[graph->succ.item[k]];
+		FOR_ITEMS(after, &graph->succ, op)
+			if (is_update(late, op) && late->until[after] > late->position[after] &&
+				late->until[after] > late->until[op])
+				late->until[op] = late->until[after];
 	}
 	for (uint32_t i = 0; i < step->ops && some; i++) /* and what needs them stays behind */
-		FOR_ROW(k, &graph->succ, late->order[i])
-			if (is_update(late, graph->succ.item[k]) && late->until[late->order[i]] > late->until[graph->succ.item[k]])
-				late->until[graph->succ.item[k]] = late->until[late->order[i]];
+		FOR_ITEMS(item, &graph->succ, late->order[i])
+			if (is_update(late, item) && late->until[late->order[i]] > late->until[item])
+				late->until[item] = late->until[late->order[i]];
 	return some;
 }
 

@@ -19,8 +19,8 @@ static uint32_t recompute_network_number_nodes(struct recompute_network *network
 
 static bool recompute_network_changes(const struct recompute_step *step, uint32_t op, uint32_t storage)
 {
-	FOR_ROW(i, &step->changes, op)
-		if (step->changes.item[i] == storage)
+	FOR_ITEMS(change, &step->changes, op)
+		if (change == storage)
 			return true;
 	return false;
 }
@@ -35,9 +35,9 @@ static void add_read(struct recompute_network *network, uint32_t op, uint32_t st
 		flow_add(flow, network->run[op], network->need[storage] + redo, FLOW_UNLIMITED, 0);
 		return;
 	}
-	FOR_ROW(i, &step->writers, storage)
-		if (step->writers.item[i] < op)
-			flow_add(flow, network->run[op], network->run[step->writers.item[i]], FLOW_UNLIMITED, 0);
+	FOR_ITEMS(writer, &step->writers, storage)
+		if (writer < op)
+			flow_add(flow, network->run[op], network->run[writer], FLOW_UNLIMITED, 0);
 }
 
 static void add_arcs(struct recompute_network *network, bool for_bound)
@@ -48,15 +48,15 @@ static void add_arcs(struct recompute_network *network, bool for_bound)
 		if (!step->droppable[s])
 			continue;
 		network->keep_arc[s] = flow_add(flow, network->need[s], network->need[s] + 1, 0, 0);
-		FOR_ROW(i, &step->writers, s)
-			flow_add(flow, network->need[s] + 1, network->run[step->writers.item[i]], FLOW_UNLIMITED, 0);
+		FOR_ITEMS(writer, &step->writers, s)
+			flow_add(flow, network->need[s] + 1, network->run[writer], FLOW_UNLIMITED, 0);
 	}
 	FOR(op, step->ops) {
 		if (network->run[op] == NONE)
 			continue;
 		network->time_arc[op] = flow_add(flow, network->run[op], network->sink, 0, 0);
-		FOR_ROW(i, &step->reads, op)
-			add_read(network, op, step->reads.item[i], for_bound);
+		FOR_ITEMS(read, &step->reads, op)
+			add_read(network, op, read, for_bound);
 	}
 }
 
@@ -65,8 +65,8 @@ static uint32_t count_arcs(const struct recompute_step *step, uint32_t nodes)
 {
 	uint32_t arcs = nodes + step->writers.start[step->storages] + step->reads.start[step->ops];
 	FOR(op, step->ops)
-		FOR_ROW(i, &step->reads, op)
-			arcs += csr_length(&step->writers, step->reads.item[i]) > 1 ? csr_length(&step->writers, step->reads.item[i]) : 0;
+		FOR_ITEMS(read, &step->reads, op)
+			arcs += csr_length(&step->writers, read) > 1 ? csr_length(&step->writers, read) : 0;
 	return arcs;
 }
 

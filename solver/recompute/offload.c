@@ -73,10 +73,9 @@ static bool recompute_offload_describe(
 {
 	const struct graph *graph = step->graph;
 	*moved = (struct moved){ .storage = storage, .first = NONE };
-	FOR_ROW(i, &step->writers, storage)
-		moved->written = step->writers.item[i];
-	FOR_ROW(i, &graph->users, storage) {
-		uint32_t user = graph->users.item[i];
+	FOR_ITEMS(writer, &step->writers, storage)
+		moved->written = writer;
+	FOR_ITEMS(user, &graph->users, storage) {
 		if (graph->op[user].phase == PHASE_FORWARD)
 			moved->last = user;
 		else if (moved->first == NONE && !op_releases(&graph->op[user]))
@@ -210,9 +209,9 @@ enum status recompute_reruns_of(struct recompute_solver *solver, const uint8_t *
 		if (!(replay->run[i] & 1))
 			continue;
 		reruns->later[before] += step->time[op];
-		FOR_ROW(k, &step->reads, op)
-			if (before < reruns->first[step->reads.item[k]])
-				reruns->first[step->reads.item[k]] = before;
+		FOR_ITEMS(read, &step->reads, op)
+			if (before < reruns->first[read])
+				reruns->first[read] = before;
 	}
 	return status;
 }

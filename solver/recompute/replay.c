@@ -75,10 +75,10 @@ static void recompute_replay_check_again(struct play *play, uint32_t op)
 		replay->valid &= (anew(play, storage) ? replay->version[storage] : writers_of(play, storage)) ==
 			step->read_version[i];
 	}
-	FOR_ROW(i, &step->steady, op)
-		replay->valid &= play->base->overwritten[step->steady.item[i]] >= play->position;
-	FOR_ROW(i, &step->changes, op)
-		replay->valid &= anew(play, step->changes.item[i]);
+	FOR_ITEMS(item, &step->steady, op)
+		replay->valid &= play->base->overwritten[item] >= play->position;
+	FOR_ITEMS(change, &step->changes, op)
+		replay->valid &= anew(play, change);
 }
 
 static uint64_t recompute_replay_make(struct play *play, uint32_t op, bool again)
@@ -101,8 +101,8 @@ static uint64_t recompute_replay_make(struct play *play, uint32_t op, bool again
 		if (play->state[storage] >= RECOMPUTE_LATE)
 			replay->loose[replay->looses++] = storage;
 	}
-	FOR_ROW(i, &step->changes, op)
-		replay->version[step->changes.item[i]] += again;
+	FOR_ITEMS(change, &step->changes, op)
+		replay->version[change] += again;
 	return bits;
 }
 
@@ -139,8 +139,7 @@ static void recompute_replay_run(struct play *play, uint32_t op, bool again)
 		|| !mem_reserve(&replay->stays, &replay->stays_room, now + 1u, sizeof *replay->stays);
 	if (replay->failed)
 		return;
-	FOR_ROW(i, &step->inner, op) {
-		uint32_t storage = step->inner.item[i];
+	FOR_ITEMS(storage, &step->inner, op) {
 		if (replay->current[storage] == NONE) /* there from the start */
 			replay->current[storage] = new_instance(replay, step->bytes[storage], 0, now);
 		if (replay->current[storage] != NONE)
@@ -181,11 +180,9 @@ static uint32_t push_reads(struct play *play, uint32_t op, uint32_t depth)
 {
 	const struct recompute_step *step = play->step;
 	if (step->view[op]) {
-		FOR_ROW(i, &step->inner, op) {
-			uint32_t storage = step->inner.item[i];
+		FOR_ITEMS(storage, &step->inner, op)
 			if (anew(play, storage) && play->replay->version[storage] < writers_of(play, storage))
 				depth = recompute_replay_push(play->replay, depth, storage, writers_of(play, storage));
-		}
 		return depth;
 	}
 	for (uint32_t i = step->reads.start[op + 1]; i-- > step->reads.start[op];) {
@@ -209,12 +206,12 @@ static void find_needed(struct play *play)
 		bool again = false;
 		if (!step->forward[op] || step->view[op])
 			continue;
-		FOR_ROW(i, &step->makes, op)
-			again |= needed[step->makes.item[i]];
-		FOR_ROW(i, &step->changes, op)
-			again |= needed[step->changes.item[i]];
-		FOR_ROW(i, &step->reads, op)
-			needed[step->reads.item[i]] |= again && anew(play, step->reads.item[i]);
+		FOR_ITEMS(make, &step->makes, op)
+			again |= needed[make];
+		FOR_ITEMS(change, &step->changes, op)
+			again |= needed[change];
+		FOR_ITEMS(read, &step->reads, op)
+			needed[read] |= again && anew(play, read);
 	}
 	play->replay->sought = true;
 }
@@ -223,10 +220,8 @@ static void find_needed(struct play *play)
 static uint32_t push_before(struct play *play, uint32_t op, uint32_t depth)
 {
 	const struct recompute_step *step = play->step;
-	FOR_ROW(i, &step->before, op) {
-		uint32_t reader = step->before.item[i];
-		FOR_ROW(j, &step->makes, reader) {
-			uint32_t storage = step->makes.item[j];
+	FOR_ITEMS(reader, &step->before, op) {
+		FOR_ITEMS(storage, &step->makes, reader) {
 			if (!play->replay->sought)
 				find_needed(play);
 			bool now = play->state[storage] < RECOMPUTE_AGAIN; /* what is written for every reader will be, with what it reads */
@@ -272,9 +267,9 @@ static void forget_loose(struct play *play)
 	uint32_t kept = 0;
 	FOR(i, replay->looses) {
 		uint32_t storage = replay->loose[i], next = NONE;
-		FOR_ROW(j, &play->base->read_at, storage)
-			if (play->base->read_at.item[j] > play->position) {
-				next = play->base->read_at.item[j];
+		FOR_ITEMS(item, &play->base->read_at, storage)
+			if (item > play->position) {
+				next = item;
 				break;
 			}
 		uint32_t near = play->state[storage] == RECOMPUTE_EACH ? 0

@@ -122,11 +122,9 @@ static uint32_t list_differences(struct recompute_search *search, const bool *he
 	const struct recompute_step *step = search->step;
 	uint32_t count = 0;
 	FOR(i, step->ops)
-		FOR_ROW(k, &step->makes, search->base->order[i]) {
-			uint32_t s = step->makes.item[k];
+		FOR_ITEMS(s, &step->makes, search->base->order[i])
 			if (step->droppable[s] && heavy[s] != light[s] && (count == 0 || search->list[count - 1] != i))
 				search->list[count++] = i;
-		}
 	return count;
 }
 

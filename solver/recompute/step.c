@@ -5,8 +5,8 @@
 uint32_t recompute_version(const struct recompute_step *step, uint32_t storage, uint32_t op)
 {
 	uint32_t version = 0;
-	FOR_ROW(i, &step->writers, storage)
-		version += step->writers.item[i] < op;
+	FOR_ITEMS(writer, &step->writers, storage)
+		version += writer < op;
 	return version;
 }
 
@@ -20,8 +20,8 @@ static bool is_output(const struct graph *graph, uint32_t tensor)
 
 static bool reads_output(const struct graph *graph, uint32_t op)
 {
-	FOR_ROW(i, &graph->reads, op)
-		if (is_output(graph, graph->reads.item[i]))
+	FOR_ITEMS(read, &graph->reads, op)
+		if (is_output(graph, read))
 			return true;
 	return false;
 }
@@ -30,8 +30,8 @@ static bool reads_output(const struct graph *graph, uint32_t op)
 static bool reads_output_alone(const struct graph *graph, const bool *late, uint32_t op)
 {
 	bool some = false;
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer;
+	FOR_ITEMS(tensor, &graph->reads, op) {
+		uint32_t writer = graph->tensor[tensor].writer;
 		bool behind = is_output(graph, tensor) || (writer != NONE && late[writer]);
 		if (!behind && !graph->storage[graph->tensor[tensor].storage].persistent)
 			return false;
@@ -49,8 +49,8 @@ static uint32_t recompute_step_mask_of(const struct graph *graph, uint32_t trait
 		graph->tensor[result[1]].alias != NONE)
 		return NONE;
 	uint32_t storage = graph->tensor[result[1]].storage;
-	FOR_ROW(i, &graph->users, storage)
-		if (graph_writes_in_place(graph, graph->users.item[i], storage))
+	FOR_ITEMS(user, &graph->users, storage)
+		if (graph_writes_in_place(graph, user, storage))
 			return NONE;
 	return result[1];
 }
@@ -66,8 +66,8 @@ static bool recompute_step_find_late(const struct graph *graph, bool *late)
 			continue;
 		}
 		late[op] |= reads_output(graph, op);
-		FOR_ROW(i, &graph->pred, op)
-			late[op] |= late[graph->pred.item[i]];
+		FOR_ITEMS(item, &graph->pred, op)
+			late[op] |= late[item];
 		any |= late[op] && graph->op[op].phase == PHASE_BACKWARD;
 	}
 	return any;
@@ -197,9 +197,9 @@ static void mark_droppable(const struct recompute_input *input, struct recompute
 		FOR_SPAN(i, graph->inplace_start, op)
 			if (!step->forward[op])
 				step->droppable[graph->tensor[graph->inplace[i].in].storage] = false;
-		FOR_ROW(i, &graph->writes, op)
-			if (stays || graph->tensor[graph->writes.item[i]].storage == step->mask[op])
-				step->droppable[graph->tensor[graph->writes.item[i]].storage] = false;
+		FOR_ITEMS(written, &graph->writes, op)
+			if (stays || graph->tensor[written].storage == step->mask[op])
+				step->droppable[graph->tensor[written].storage] = false;
 	}
 }
 
@@ -232,8 +232,7 @@ static bool is_statistics(const struct recompute_step *step, uint32_t op, uint32
 static bool repeatable(const struct recompute_step *step, const uint32_t *last, uint32_t op)
 {
 	const struct graph *graph = step->graph;
-	FOR_ROW(i, &graph->touches, op) {
-		uint32_t storage = graph->touches.item[i];
+	FOR_ITEMS(storage, &graph->touches, op) {
 		if (step->droppable[storage] || is_statistics(step, op, storage) || last[storage] == NONE ||
 			graph->storage[storage].allocator == op)
 			continue;
@@ -256,8 +255,7 @@ static bool recompute_step_settle(struct recompute_step *step)
 		FOR(op, graph->ops) {
 			if (!step->forward[op] || step->view[op] || repeatable(step, last, op))
 				continue;
-			FOR_ROW(i, &graph->touches, op) {
-				uint32_t storage = graph->touches.item[i];
+			FOR_ITEMS(storage, &graph->touches, op) {
 				bool writes = graph->storage[storage].allocator == op || graph_writes_in_place(graph, op, storage);
 				changed |= writes && step->droppable[storage];
 				step->droppable[storage] = step->droppable[storage] && !writes;
@@ -277,14 +275,13 @@ static bool find_touches(struct recompute_step *step)
 	FOR(s, graph->storages)
 		step->outer[s] = true;
 	FOR(op, graph->ops)
-		FOR_ROW(i, &graph->touches, op)
-			step->outer[graph->touches.item[i]] &= !step->forward[op];
+		FOR_ITEMS(touched, &graph->touches, op)
+			step->outer[touched] &= !step->forward[op];
 	FOR(op, graph->ops)
 		if (step->brought[op] != NONE)
 			step->outer[step->brought[op]] = false;
 	FOR(op, graph->ops)
-		FOR_ROW(i, &graph->touches, op) {
-			uint32_t storage = graph->touches.item[i];
+		FOR_ITEMS(storage, &graph->touches, op) {
 			bool makes_it = graph->storage[storage].allocator == op, drops = step->droppable[storage];
 			bool changes_it = drops && !makes_it && graph_writes_in_place(graph, op, storage);
 			if (step->bytes[storage] > 0 || drops)
@@ -309,8 +306,7 @@ static bool find_reads(struct recompute_step *step)
 	const struct graph *graph = step->graph;
 	struct rows reads = { 0 }, readers = { 0 }, steady = { 0 }, overwrites = { 0 };
 	FOR(op, graph->ops) {
-		FOR_ROW(i, &graph->touches, op) {
-			uint32_t storage = graph->touches.item[i];
+		FOR_ITEMS(storage, &graph->touches, op) {
 			bool drops = step->droppable[storage];
 			if (graph->storage[storage].allocator == op || step->view[op])
 				continue;
@@ -336,10 +332,8 @@ static bool find_before(struct recompute_step *step)
 {
 	struct rows before = { 0 };
 	FOR(op, step->ops)
-		FOR_ROW(i, &step->reads, op) {
-			uint32_t storage = step->reads.item[i];
-			FOR_ROW(j, &step->writers, storage) {
-				uint32_t writer = step->writers.item[j];
+		FOR_ITEMS(storage, &step->reads, op) {
+			FOR_ITEMS(writer, &step->writers, storage) {
 				if (step->forward[op] && writer > op) {
 					recompute_step_add(&before, writer, op);
 					break;
@@ -365,10 +359,8 @@ static bool count_copied(struct recompute_step *step)
 		return false;
 	FOR(s, step->storages) {
 		bool late = false;
-		FOR_ROW(i, &step->graph->users, s) {
-			uint32_t op = step->graph->users.item[i];
+		FOR_ITEMS(op, &step->graph->users, s)
 			late |= !step->forward[op] && !step->view[op] && step->graph->storage[s].allocator != op;
-		}
 		step->copied_late[s] = late && !step->droppable[s];
 		step->copied += step->copied_late[s] ? step->copies[s] : 0;
 	}

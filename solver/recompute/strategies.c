@@ -13,10 +13,8 @@ void recompute_keep_groups(
 		uint32_t maker = step->graph->storage[s].allocator,
 				 group = maker == NONE ? NONE : activations_group(activations, maker, every);
 		keep[s] = group == NONE;
-		FOR_ROW(i, &step->graph->users, s) {
-			uint32_t user = step->graph->users.item[i];
+		FOR_ITEMS(user, &step->graph->users, s)
 			keep[s] |= step->forward[user] && activations_group(activations, user, every) != group;
-		}
 	}
 }
 

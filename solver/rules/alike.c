@@ -105,10 +105,10 @@ static uint64_t hash_op(const struct units *units, uint32_t o)
 		alike_mix(alike_mix(op->phase, (uint64_t)op->flops), (uint64_t)op->workspace), unit_count(units, o));
 	for (const char *text = op->type; *text; text++)
 		hash = hash * 31 + (unsigned char)*text;
-	FOR_ROW(i, &graph->reads, o)
-		hash = alike_mix(hash, units->tensor_class[graph->reads.item[i]]);
-	FOR_ROW(i, &graph->writes, o)
-		hash = alike_mix(hash, UINT64_C(1) << 32 | units->tensor_class[graph->writes.item[i]]);
+	FOR_ITEMS(read, &graph->reads, o)
+		hash = alike_mix(hash, units->tensor_class[read]);
+	FOR_ITEMS(written, &graph->writes, o)
+		hash = alike_mix(hash, UINT64_C(1) << 32 | units->tensor_class[written]);
 	return hash;
 }
 

@@ -103,8 +103,8 @@ enum status rule_bind_op(
 	const struct csr *sides[] = { &graph->reads, &graph->writes };
 	enum status status = OK;
 	for (int s = 0; s < 2 && status == OK; s++)
-		FOR_ROW(i, sides[s], op) {
-			const struct tensor *from = &graph->tensor[sides[s]->item[i]];
+		FOR_ITEMS(item, sides[s], op) {
+			const struct tensor *from = &graph->tensor[item];
 			if (!from->shape)
 				status = fail(error, BAD_INPUT, "%s: the shape of tensor %s is unknown", graph->op[op].name, from->name);
 			all[count++] = (struct rule_tensor) { from->shape, from->dims };

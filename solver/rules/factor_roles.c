@@ -174,8 +174,7 @@ static void add_matrices(const struct naming *naming, const struct rule *rule, u
 		return;
 	uint32_t result = graph->writes.item[graph->writes.start[op]], dims = graph->tensor[result].dims;
 	uint32_t written = dims > 0 ? single(naming, result, dims - 1) : NONE;
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t t = graph->reads.item[i];
+	FOR_ITEMS(t, &graph->reads, op) {
 		if (!factor_roles_is_parameter(naming, t) || graph->tensor[t].dims < 2 || graph->tensor[t].dims > 3)
 			continue;
 		struct matrix matrix = { NONE, NONE };
@@ -218,8 +217,8 @@ static uint32_t depth_of(const struct naming *naming, const uint32_t *depth, uin
 {
 	const struct graph *graph = naming->graph;
 	uint32_t most = 0;
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t of = depth[graph->tensor[graph->reads.item[i]].storage];
+	FOR_ITEMS(read, &graph->reads, op) {
+		uint32_t of = depth[graph->tensor[read].storage];
 		most = of > most ? of : most;
 	}
 	return most;
@@ -246,8 +245,8 @@ static void name_residual(
 	const struct graph *graph = naming->graph;
 	uint32_t most = depth_of(naming, depth, op);
 	bool skips = false;
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t storage = graph->tensor[graph->reads.item[i]].storage;
+	FOR_ITEMS(read, &graph->reads, op) {
+		uint32_t storage = graph->tensor[read].storage;
 		skips |= graph->storage[storage].kind != KIND_PARAMETER && depth[storage] < most && used_twice(naming, storage);
 	}
 	uint32_t result = graph->writes.item[graph->writes.start[op]];
@@ -270,11 +269,11 @@ static enum status name_residuals(const struct naming *naming, struct products *
 		if (rule->traits & TRAIT_ADDITION)
 			name_residual(naming, products, depth, op);
 		bool product = false;
-		FOR_ROW(i, &graph->reads, op)
-			product |= rule_contracts(rule) && factor_roles_is_parameter(naming, graph->reads.item[i]);
+		FOR_ITEMS(read, &graph->reads, op)
+			product |= rule_contracts(rule) && factor_roles_is_parameter(naming, read);
 		uint32_t of = depth_of(naming, depth, op) + product;
-		FOR_ROW(i, &graph->writes, op)
-			depth[graph->tensor[graph->writes.item[i]].storage] = of;
+		FOR_ITEMS(written, &graph->writes, op)
+			depth[graph->tensor[written].storage] = of;
 	}
 	return OK;
 }

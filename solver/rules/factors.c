@@ -469,13 +469,13 @@ static void mark_made(struct search *search, const struct rule *rule, uint32_t o
 {
 	const struct graph *graph = search->graph;
 	bool made = rule->traits & TRAIT_NOISE || is_made_for_batch(graph, rule, op), all = true, any = false;
-	FOR_ROW(i, &graph->reads, op) {
-		const struct tensor *operand = &graph->tensor[graph->reads.item[i]];
-		any |= search->made[graph->reads.item[i]];
-		all &= search->made[graph->reads.item[i]] || operand->kind == KIND_PARAMETER;
+	FOR_ITEMS(read, &graph->reads, op) {
+		const struct tensor *operand = &graph->tensor[read];
+		any |= search->made[read];
+		all &= search->made[read] || operand->kind == KIND_PARAMETER;
 	}
-	FOR_ROW(i, &graph->writes, op)
-		search->made[graph->writes.item[i]] = made || (any && all);
+	FOR_ITEMS(written, &graph->writes, op)
+		search->made[written] = made || (any && all);
 }
 
 /* A reduction whose result is a parameter's gradient was over the batch as well, though its extent 1 hides it. */
@@ -539,8 +539,8 @@ static enum status rules_factors_visit(struct search *search, uint32_t op)
 			fine = fine && add_issue(search, ISSUE_AMBIGUOUS, op, 0);
 		mark_made(search, rule, op);
 	}
-	FOR_ROW(i, &graph->writes, op)
-		fine = fine && finish_tensor(search, graph->writes.item[i]);
+	FOR_ITEMS(written, &graph->writes, op)
+		fine = fine && finish_tensor(search, written);
 	return fine ? OK : NO_MEMORY;
 }
 

@@ -15,10 +15,10 @@ static void mark_data(const struct graph *graph, bool *data)
 		data[t] = graph_is_input(graph, graph->tensor[t].alias == NONE ? t : graph->tensor[t].alias);
 	FOR(op, graph->ops) {
 		bool depends = false;
-		FOR_ROW(i, &graph->reads, op)
-			depends |= data[graph->reads.item[i]];
-		FOR_ROW(i, &graph->writes, op)
-			data[graph->writes.item[i]] |= depends;
+		FOR_ITEMS(read, &graph->reads, op)
+			depends |= data[read];
+		FOR_ITEMS(written, &graph->writes, op)
+			data[written] |= depends;
 	}
 }
 
@@ -26,8 +26,7 @@ static void mark_data(const struct graph *graph, bool *data)
 static uint32_t data_operand(const struct gradient_flow *flow, uint32_t op)
 {
 	uint32_t found = NONE;
-	FOR_ROW(i, &flow->graph->reads, op) {
-		uint32_t tensor = flow->graph->reads.item[i];
+	FOR_ITEMS(tensor, &flow->graph->reads, op) {
 		if (flow->data[tensor] && found != NONE)
 			return NONE;
 		if (flow->data[tensor])
@@ -82,13 +81,11 @@ static bool mark_gradients(struct gradient_flow *flow)
 			continue;
 		const struct rule *rule = rules_find(flow->rules, graph->op[op].type);
 		bool passes = passes_gradient(flow, op), reduces = rule && gradient_flow_is_reduction(rule);
-		FOR_ROW(i, &graph->writes, op) {
-			uint32_t t = graph->writes.item[i];
+		FOR_ITEMS(t, &graph->writes, op) {
 			flow->gradient[t] &= !other[t];
 			passes &= flow->gradient[t];
 		}
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t t = graph->reads.item[i];
+		FOR_ITEMS(t, &graph->reads, op) {
 			bool derivative = data_operand(flow, op) == NONE || flow->data[t];
 			if (graph->op[op].phase == PHASE_UPDATE || (passes && derivative))
 				flow->gradient[t] = true;

@@ -134,8 +134,8 @@ static uint32_t model_operand(
 	const struct graph *graph = layouts->graph;
 	bool elementwise = parsed && parsed->form && parsed->form->slot[0].repeated &&
 		parsed->form->slot[0].dim[0].kind == DIM_BATCH;
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t t = graph->reads.item[i], start = layouts->dim_start[t];
+	FOR_ITEMS(t, &graph->reads, op) {
+		uint32_t start = layouts->dim_start[t];
 		uint32_t dims = layouts->dim_start[t + 1] - start;
 		bool in_place = graph->tensor[t].storage == graph->tensor[result].storage;
 		if ((elementwise || in_place) && dims == layouts->dim_start[result + 1] - layouts->dim_start[result] &&
@@ -222,8 +222,7 @@ static bool visit_view(struct layouts *layouts, enum structure structure, uint32
 	const struct graph *graph = layouts->graph;
 	uint32_t operand = graph->reads.item[graph->reads.start[op]], position = csr_length(&graph->reads, op);
 	bool copied = false;
-	FOR_ROW(i, &graph->writes, op) {
-		uint32_t result = graph->writes.item[i];
+	FOR_ITEMS(result, &graph->writes, op) {
 		bool possible[VARIANTS];
 		for (int v = 0; v < VARIANTS; v++)
 			possible[v] = view(layouts, structure, operand, result, position, v);
@@ -253,8 +252,8 @@ static enum status strides_visit(struct layouts *layouts, const struct rules *ru
 		*copied = visit_view(layouts, parsed->structure, op);
 		return OK;
 	}
-	FOR_ROW(i, &graph->writes, op) {
-		uint32_t result = graph->writes.item[i], model = model_operand(layouts, parsed, op, result);
+	FOR_ITEMS(result, &graph->writes, op) {
+		uint32_t model = model_operand(layouts, parsed, op, result);
 		if (model == NONE && is_image(layouts, parsed, op, result))
 			lay_out_image(layouts, result);
 		else

@@ -56,11 +56,11 @@ static bool leads_to_update(const struct graph *graph, uint32_t op, const struct
 {
 	bool leads = graph->op[op].phase == PHASE_BACKWARD && most > 0 && csr_length(&graph->reads, op) == 1 &&
 		graph->inplace_start[op] == graph->inplace_start[op + 1];
-	FOR_ROW(i, &graph->writes, op)
-		FOR_ROW(j, readers, graph->writes.item[i])
+	FOR_ITEMS(written, &graph->writes, op)
+		FOR_ITEMS(reader, readers, written)
 			leads = leads &&
-				(graph->op[readers->item[j]].phase == PHASE_UPDATE ||
-					leads_to_update(graph, readers->item[j], readers, most - 1));
+				(graph->op[reader].phase == PHASE_UPDATE ||
+					leads_to_update(graph, reader, readers, most - 1));
 	return leads;
 }
 
@@ -90,10 +90,10 @@ static void shard_cost_find_late(struct sharding_sum *sum)
 		sum->late[op] = sum->phase[op] == PHASE_BACKWARD;
 		if (graph->inplace_start[op] != graph->inplace_start[op + 1])
 			continue;
-		FOR_ROW(i, &graph->writes, op)
-			if (graph->tensor[graph->writes.item[i]].alias != NONE)
-				FOR_ROW(j, readers, graph->writes.item[i])
-					sum->late[op] |= sum->late[readers->item[j]];
+		FOR_ITEMS(written, &graph->writes, op)
+			if (graph->tensor[written].alias != NONE)
+				FOR_ITEMS(reader, readers, written)
+					sum->late[op] |= sum->late[reader];
 	}
 }
 
@@ -103,8 +103,7 @@ static bool last_left(const struct graph *graph, uint32_t root, struct returning
 {
 	uint32_t storage = graph->tensor[root].storage;
 	*back = (struct returning) { NONE, root, NONE, false };
-	FOR_ROW(i, &graph->users, storage) {
-		uint32_t op = graph->users.item[i];
+	FOR_ITEMS(op, &graph->users, storage) {
 		FOR_SPAN(j, graph->inplace_start, op) {
 			const struct inplace *pair = &graph->inplace[j];
 			if (graph->tensor[pair->in].storage != storage)
@@ -134,9 +133,9 @@ static void find_returning(struct sharding_sum *sum)
 static uint32_t first_user(const struct sharding_sum *sum, uint32_t storage, enum phase phase)
 {
 	const struct csr *users = &sum->graph->users;
-	FOR_ROW(i, users, storage)
-		if (sum->phase[users->item[i]] == phase)
-			return users->item[i];
+	FOR_ITEMS(user, users, storage)
+		if (sum->phase[user] == phase)
+			return user;
 	return NONE;
 }
 
@@ -319,8 +318,7 @@ static enum status shard_cost_find_needs(
 	const struct graph *graph = sum->graph;
 	const struct sharding *sharding = sum->sharding;
 	*needs = 0;
-	FOR_ROW(i, &sum->units->readers, tensor) {
-		uint32_t op = sum->units->readers.item[i];
+	FOR_ITEMS(op, &sum->units->readers, tensor) {
 		uint8_t phase = sum->phase[op];
 		FOR_ROW(j, &graph->reads, op) {
 			if (graph->reads.item[j] != tensor || placement_equal(sharding->needed[j], sharding->produced[tensor]))

@@ -211,9 +211,9 @@ static bool device_copies_serves(const struct walk *walk, uint32_t copy, uint8_t
 /* The first op after `op` that writes a storage in place, or NONE. */
 static uint32_t next_write(const struct graph *graph, uint32_t storage, uint32_t op)
 {
-	FOR_ROW(i, &graph->users, storage)
-		if (graph->users.item[i] > op && graph_writes_in_place(graph, graph->users.item[i], storage))
-			return graph->users.item[i];
+	FOR_ITEMS(user, &graph->users, storage)
+		if (user > op && graph_writes_in_place(graph, user, storage))
+			return user;
 	return NONE;
 }
 
@@ -382,8 +382,7 @@ static bool sums_in_place(const struct walk *walk, uint32_t tensor, uint32_t axi
 	uint32_t storage = graph->tensor[tensor].storage;
 	if (graph->storage[storage].live_out)
 		return false;
-	FOR_ROW(u, &graph->users, storage) {
-		uint32_t user = graph->users.item[u];
+	FOR_ITEMS(user, &graph->users, storage) {
 		bool reads = false;
 		if (user <= op)
 			continue;
@@ -439,8 +438,8 @@ static void reduce_for(struct walk *walk, uint32_t tensor, uint32_t op, struct p
 void walk_reduce(struct walk *walk, uint32_t op)
 {
 	const struct graph *graph = walk->graph;
-	FOR_ROW(w, &graph->writes, op) {
-		uint32_t tensor = graph->writes.item[w], last = next_write(graph, graph->tensor[tensor].storage, op);
+	FOR_ITEMS(tensor, &graph->writes, op) {
+		uint32_t last = next_write(graph, graph->tensor[tensor].storage, op);
 		bool partial = false;
 		for (int a = 0; a < MESH_AXES; a++)
 			partial |= walk->place[tensor].on[a] == PLACE_PARTIAL;

@@ -138,9 +138,9 @@ static void device_graph_copy_op(struct walk *walk, uint32_t id, struct operands
 	walk->module = graph->op[id].module;
 	if (!find_operands(walk, id, operands))
 		return;
-	FOR_ROW(i, &graph->writes, id)
-		if (graph->tensor[graph->writes.item[i]].alias != NONE)
-			place_alias(walk, id, operands, graph->writes.item[i]);
+	FOR_ITEMS(written, &graph->writes, id)
+		if (graph->tensor[written].alias != NONE)
+			place_alias(walk, id, operands, written);
 	struct op op = graph->op[id];
 	op.flops = split_share(walk->units, walk->mesh, id, walk->sharding->split[id], op.flops);
 	op.workspace = split_share(walk->units, walk->mesh, id, walk->sharding->split[id], op.workspace);
@@ -148,8 +148,8 @@ static void device_graph_copy_op(struct walk *walk, uint32_t id, struct operands
 	enum status status = made == NONE ? NO_MEMORY : OK;
 	FOR_ROW(i, &graph->reads, id)
 		status = status == OK ? draft_read(walk->draft, made, operands->name[i - graph->reads.start[id]]) : status;
-	FOR_ROW(i, &graph->writes, id)
-		status = status == OK ? draft_write(walk->draft, made, graph->writes.item[i]) : status;
+	FOR_ITEMS(write, &graph->writes, id)
+		status = status == OK ? draft_write(walk->draft, made, write) : status;
 	walk_stop(walk, status);
 	device_graph_note_writes(walk, id, operands);
 }
@@ -158,11 +158,9 @@ static void device_graph_copy_op(struct walk *walk, uint32_t id, struct operands
 static void finish_storages(struct walk *walk, uint32_t op)
 {
 	const struct graph *graph = walk->graph;
-	FOR_ROW(i, &graph->touches, op) {
-		uint32_t storage = graph->touches.item[i];
+	FOR_ITEMS(storage, &graph->touches, op)
 		if (graph->storage[storage].live_out && graph->users.item[graph->users.start[storage + 1] - 1] == op)
 			walk_bring_up(walk, storage);
-	}
 }
 
 /* ---- the whole ---- */
@@ -229,9 +227,9 @@ static void walk_ops(struct walk *walk)
 		finish_storages(walk, op);
 	}
 	FOR(op, graph->ops)
-		FOR_ROW(i, &graph->after, op)
+		FOR_ITEMS(item, &graph->after, op)
 			if (walk->status == OK)
-				walk_stop(walk, draft_after(walk->draft, walk->made[op], walk->made[graph->after.item[i]]));
+				walk_stop(walk, draft_after(walk->draft, walk->made[op], walk->made[item]));
 }
 
 struct graph *device_graph_build(

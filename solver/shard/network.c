@@ -9,8 +9,7 @@ static void find_reaches(const struct units *units, bool *reaches)
 	const struct csr *readers = &units->readers;
 	for (uint32_t op = graph->ops; op-- > 0;) {
 		reaches[op] = graph->op[op].phase == PHASE_BACKWARD;
-		FOR_ROW(i, &graph->writes, op) {
-			uint32_t tensor = graph->writes.item[i];
+		FOR_ITEMS(tensor, &graph->writes, op) {
 			bool view = graph->tensor[tensor].alias != NONE && graph->inplace_start[op] == graph->inplace_start[op + 1];
 			for (uint32_t j = readers->start[tensor]; view && j < readers->start[tensor + 1]; j++)
 				reaches[op] |= reaches[readers->item[j]];

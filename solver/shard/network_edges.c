@@ -249,8 +249,8 @@ static bool wants_begin(const struct building *building, const struct reading *r
 		struct split split = network->choice[network->chain.first[reading->node] + j].split;
 		uint32_t k = 0;
 		wants->start[j + 1] = wants->start[j];
-		FOR_ROW(i, &graph->reads, reading->op) {
-			if (graph->reads.item[i] == reading->tensor)
+		FOR_ITEMS(item, &graph->reads, reading->op) {
+			if (item == reading->tensor)
 				network_edges_want(wants, j, split_place(building->units, reading->op, split, k));
 			k++;
 		}
@@ -414,9 +414,9 @@ static bool reads_in_two(const struct building *building, const struct reading *
 	FOR_SPAN(c, network->chain.first, reading->node) {
 		struct placement seen;
 		uint32_t count = 0, k = 0;
-		FOR_ROW(i, &graph->reads, reading->op) {
+		FOR_ITEMS(item, &graph->reads, reading->op) {
 			struct placement need = split_place(building->units, reading->op, network->choice[c].split, k++);
-			if (graph->reads.item[i] != reading->tensor)
+			if (item != reading->tensor)
 				continue;
 			if (count++ > 0 && !placement_equal(need, seen))
 				return true;
@@ -439,9 +439,9 @@ static enum status note_needs(const struct building *building, uint32_t writer, 
 			reads_in_two(building, reading);
 		FOR_SPAN(c, network->chain.first, reading->node) {
 			uint32_t k = 0;
-			FOR_ROW(i, &graph->reads, reading->op) {
+			FOR_ITEMS(read, &graph->reads, reading->op) {
 				struct placement need = split_place(building->units, reading->op, network->choice[c].split, k++);
-				if (graph->reads.item[i] != reading->tensor)
+				if (read != reading->tensor)
 					continue;
 				struct place *place = note_place(needs, need);
 				NEED(place);

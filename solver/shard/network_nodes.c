@@ -60,8 +60,8 @@ static const struct storage *network_nodes_storage_of(const struct graph *graph,
 
 static bool used_in(const struct graph *graph, uint32_t storage, enum phase phase)
 {
-	FOR_ROW(i, &graph->users, storage)
-		if (graph->op[graph->users.item[i]].phase == phase)
+	FOR_ITEMS(user, &graph->users, storage)
+		if (graph->op[user].phase == phase)
 			return true;
 	return false;
 }
@@ -81,9 +81,9 @@ static bool first_of_update(const struct graph *graph, uint32_t tensor, uint32_t
 	if (graph->op[op].phase != PHASE_UPDATE || storage->persistent || storage->allocator == NONE ||
 		storage->phase != PHASE_BACKWARD)
 		return false;
-	FOR_ROW(i, &graph->users, graph->tensor[tensor].storage)
-		if (graph->op[graph->users.item[i]].phase == PHASE_UPDATE)
-			return graph->users.item[i] == op;
+	FOR_ITEMS(user, &graph->users, graph->tensor[tensor].storage)
+		if (graph->op[user].phase == PHASE_UPDATE)
+			return user == op;
 	return false;
 }
 
@@ -151,8 +151,8 @@ static bool split_fits(const struct building *building, uint32_t op, struct spli
 static bool split_pinned_away(const struct building *building, uint32_t op, struct split split)
 {
 	uint32_t k = csr_length(&building->graph->reads, op);
-	FOR_ROW(i, &building->graph->writes, op)
-		if (pinned_away(building, building->graph->writes.item[i], split_place(building->units, op, split, k++)))
+	FOR_ITEMS(written, &building->graph->writes, op)
+		if (pinned_away(building, written, split_place(building->units, op, split, k++)))
 			return true;
 	return false;
 }

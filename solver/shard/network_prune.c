@@ -100,9 +100,9 @@ static enum status open_sides(struct pruning *pruning, uint32_t node)
 {
 	const struct shard_chain *chain = &pruning->network->chain;
 	size_t own = chain->first[node + 1] - chain->first[node], wanted = 0;
-	FOR_ROW(i, &pruning->near, node) {
-		const struct chain_edge *edge = &chain->edge[pruning->near.item[i] / 2];
-		uint32_t other = pruning->near.item[i] % 2 == 0 ? edge->to : edge->from;
+	FOR_ITEMS(item, &pruning->near, node) {
+		const struct chain_edge *edge = &chain->edge[item / 2];
+		uint32_t other = item % 2 == 0 ? edge->to : edge->from;
 		wanted += (2 * own + 1) * (chain->first[other + 1] - chain->first[other]);
 	}
 	if (wanted > pruning->rooms) {
@@ -113,9 +113,9 @@ static enum status open_sides(struct pruning *pruning, uint32_t node)
 	}
 	int64_t *room = pruning->room;
 	pruning->sides = pruning->rivals = 0;
-	FOR_ROW(i, &pruning->near, node) {
+	FOR_ITEMS(each, &pruning->near, node) {
 		struct side *side = &pruning->side[pruning->sides++];
-		open_side(pruning, node, pruning->near.item[i], room, side);
+		open_side(pruning, node, each, room, side);
 		room += (2 * own + 1) * side->others;
 	}
 	return OK;
@@ -219,9 +219,9 @@ static bool to_look_at(const struct pruning *pruning, uint32_t node)
 {
 	const struct shard_chain *chain = &pruning->network->chain;
 	bool any = pruning->looked[node] == 0;
-	FOR_ROW(i, &pruning->near, node) {
-		const struct chain_edge *edge = &chain->edge[pruning->near.item[i] / 2];
-		any |= pruning->lost[pruning->near.item[i] % 2 == 0 ? edge->to : edge->from] >= pruning->looked[node];
+	FOR_ITEMS(item, &pruning->near, node) {
+		const struct chain_edge *edge = &chain->edge[item / 2];
+		any |= pruning->lost[item % 2 == 0 ? edge->to : edge->from] >= pruning->looked[node];
 	}
 	return any;
 }

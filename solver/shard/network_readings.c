@@ -71,8 +71,7 @@ static uint32_t network_readings_left_behind(
 	*root = storage->root;
 	if (!storage->persistent || graph->tensor[storage->root].writer != NONE)
 		return NONE;
-	FOR_ROW(i, &graph->users, graph->tensor[pair->in].storage) {
-		uint32_t later = graph->users.item[i];
+	FOR_ITEMS(later, &graph->users, graph->tensor[pair->in].storage) {
 		for (uint32_t j = graph->inplace_start[later]; later > op && j < graph->inplace_start[later + 1]; j++)
 			if (graph->tensor[graph->inplace[j].in].storage == graph->tensor[pair->in].storage)
 				return NONE;

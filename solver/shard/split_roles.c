@@ -71,8 +71,8 @@ static bool passes_partial(const struct units *units, const struct sharding *sha
 			continue;
 		if (is != PLACE_PARTIAL)
 			return false;
-		FOR_ROW(r, &units->readers, tensor)
-			if (!may_pass(units, units->readers.item[r]))
+		FOR_ITEMS(reader, &units->readers, tensor)
+			if (!may_pass(units, reader))
 				return false;
 		any = true;
 	}
@@ -127,12 +127,12 @@ static int8_t keep_cut(const struct units *units, const struct sharding *shardin
 	int64_t least = misplaced(units, sharding, op, axis, UNIT_NONE);
 	int8_t best = UNIT_NONE;
 	bool cut = false;
-	FOR_ROW(i, &graph->reads, op)
-		cut |= graph->tensor[graph->reads.item[i]].writer != NONE && sharding->produced[graph->reads.item[i]].on[axis] >= 0;
+	FOR_ITEMS(read, &graph->reads, op)
+		cut |= graph->tensor[read].writer != NONE && sharding->produced[read].on[axis] >= 0;
 	for (uint32_t u = 0; cut && graph->op[op].phase != PHASE_UPDATE && u < unit_count(units, op) && u < INT8_MAX; u++) {
 		int64_t bytes = misplaced(units, sharding, op, axis, (int8_t)u);
-		FOR_ROW(i, &graph->writes, op)
-			bytes += units->unit[units->unit_start[op] + u].reduced ? 2 * graph->tensor[graph->writes.item[i]].bytes : 0;
+		FOR_ITEMS(written, &graph->writes, op)
+			bytes += units->unit[units->unit_start[op] + u].reduced ? 2 * graph->tensor[written].bytes : 0;
 		if (bytes >= least || !divides(units, sharding, op, axis, u))
 			continue;
 		best = (int8_t)u;
@@ -217,8 +217,7 @@ static struct placement kept_place(
 	const struct graph *graph = units->graph;
 	struct placement kept;
 	memset(&kept, UNSEEN, sizeof kept);
-	FOR_ROW(r, &units->readers, tensor) {
-		uint32_t op = units->readers.item[r];
+	FOR_ITEMS(op, &units->readers, tensor) {
 		FOR_ROW(i, &graph->reads, op)
 			for (int a = 0; a < MESH_AXES && graph->reads.item[i] == tensor; a++)
 				kept.on[a] = split_roles_keep(graph->tensor[tensor].kind, graph->op[op].phase == PHASE_UPDATE, zero[a],
@@ -250,8 +249,8 @@ static void mark_constant(const struct units *units, bool *constant, bool *value
 	}
 	FOR(op, graph->ops) {
 		constant[op] = true;
-		FOR_ROW(i, &graph->reads, op)
-			constant[op] &= value[graph->reads.item[i]];
+		FOR_ITEMS(read, &graph->reads, op)
+			constant[op] &= value[read];
 		for (uint32_t i = graph->writes.start[op]; constant[op] && i < graph->writes.start[op + 1]; i++)
 			value[graph->writes.item[i]] = true;
 	}
@@ -264,8 +263,8 @@ static int8_t as_it_lies(const struct units *units, const struct sharding *shard
 	const struct graph *graph = units->graph;
 	uint32_t tensor = split_roles_operand(graph, op, 0), last = NONE;
 	int8_t on = sharding->produced[tensor].on[axis];
-	FOR_ROW(r, &units->readers, tensor)
-		last = on == PLACE_PARTIAL && units->readers.item[r] < op ? units->readers.item[r] : last;
+	FOR_ITEMS(reader, &units->readers, tensor)
+		last = on == PLACE_PARTIAL && reader < op ? reader : last;
 	for (uint32_t k = 0; last != NONE && k < csr_length(&graph->reads, last); k++)
 		if (split_roles_operand(graph, last, k) == tensor)
 			on = sharding->needed[graph->reads.start[last] + k].on[axis];
@@ -322,8 +321,8 @@ static bool pack_operands(const struct units *units, const struct sharding *shar
 {
 	const struct graph *graph = units->graph;
 	*packed = (uint64_t)(zero == 3 && views_parameter(graph, op)) << 1 | passes_partial(units, sharding, op, axis);
-	FOR_ROW(i, &graph->reads, op)
-		*packed = *packed << 8 | (uint8_t)sharding->produced[graph->reads.item[i]].on[axis];
+	FOR_ITEMS(read, &graph->reads, op)
+		*packed = *packed << 8 | (uint8_t)sharding->produced[read].on[axis];
 	return csr_length(&graph->reads, op) < sizeof *packed && !op_releases(&graph->op[op]);
 }
 
@@ -353,8 +352,7 @@ static uint32_t read_whole(const struct units *units, const struct sharding *sha
 	const struct graph *graph = units->graph;
 	uint32_t count = 0;
 	*others = 0;
-	FOR_ROW(r, &units->readers, tensor) {
-		uint32_t reader = units->readers.item[r];
+	FOR_ITEMS(reader, &units->readers, tensor) {
 		bool whole = graph->op[reader].phase == phase;
 		FOR_ROW(i, &graph->reads, reader)
 			whole &= graph->reads.item[i] != tensor || sharding->needed[i].on[axis] == PLACE_WHOLE;

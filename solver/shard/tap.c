@@ -152,9 +152,9 @@ static int misfits(const struct tap *tap, uint32_t op, int8_t unit)
 {
 	int count = 0;
 	uint32_t k = 0;
-	FOR_ROW(i, &tap->graph->reads, op) {
+	FOR_ITEMS(read, &tap->graph->reads, op) {
 		int8_t is, needs = units_place(tap->job->units, op, unit, k++);
-		int more = given(tap, tap->graph->reads.item[i], &is) ? tap_misfit(tap, tap->graph->reads.item[i], is, needs) : 0;
+		int more = given(tap, read, &is) ? tap_misfit(tap, read, is, needs) : 0;
 		if (more < 0)
 			return -1;
 		count += more;
@@ -166,11 +166,11 @@ static int misfits(const struct tap *tap, uint32_t op, int8_t unit)
 static bool uses_weight(const struct tap *tap, uint32_t op)
 {
 	bool uses = false;
-	FOR_ROW(i, &tap->graph->reads, op)
-		uses |= tap_storage_of(tap, tap->graph->reads.item[i])->kind == KIND_PARAMETER &&
-			tap->graph->tensor[tap->graph->reads.item[i]].dims >= 2;
-	FOR_ROW(i, &tap->graph->writes, op)
-		uses = uses && tap_storage_of(tap, tap->graph->writes.item[i])->kind != KIND_PARAMETER;
+	FOR_ITEMS(read, &tap->graph->reads, op)
+		uses |= tap_storage_of(tap, read)->kind == KIND_PARAMETER &&
+			tap->graph->tensor[read].dims >= 2;
+	FOR_ITEMS(written, &tap->graph->writes, op)
+		uses = uses && tap_storage_of(tap, written)->kind != KIND_PARAMETER;
 	return uses;
 }
 
@@ -187,8 +187,8 @@ static int64_t pays(const struct tap *tap, uint32_t node, uint32_t choice)
 {
 	const struct shard_chain *chain = &tap->network.chain;
 	int64_t sum = 0;
-	FOR_ROW(i, &tap->near, node) {
-		const struct chain_edge *edge = &chain->edge[tap->near.item[i]];
+	FOR_ITEMS(item, &tap->near, node) {
+		const struct chain_edge *edge = &chain->edge[item];
 		uint32_t other = edge->from == node ? edge->to : edge->from, columns = tap_choices_of(tap, edge->to);
 		if (tap->chosen[other] == UNSET)
 			continue;
@@ -203,8 +203,8 @@ static int64_t pays(const struct tap *tap, uint32_t node, uint32_t choice)
 static bool uses_tried(const struct tap *tap, uint32_t op)
 {
 	bool tried = false;
-	FOR_ROW(i, &tap->graph->reads, op) {
-		const struct storage *storage = tap_storage_of(tap, tap->graph->reads.item[i]);
+	FOR_ITEMS(read, &tap->graph->reads, op) {
+		const struct storage *storage = tap_storage_of(tap, read);
 		uint32_t node = storage->kind == KIND_PARAMETER ? tap->network.kept_node[storage->root] : NONE;
 		tried |= node != NONE && tap->trying[node];
 	}
@@ -256,8 +256,8 @@ static int64_t tap_times_of(const struct tap *tap, const struct chain_edge *edge
 static bool first_reader(const struct tap *tap, uint32_t op)
 {
 	const struct graph *graph = tap->graph;
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t storage = graph->tensor[graph->reads.item[i]].storage, u = graph->users.start[storage];
+	FOR_ITEMS(item, &graph->reads, op) {
+		uint32_t storage = graph->tensor[item].storage, u = graph->users.start[storage];
 		if (graph->storage[storage].phase != PHASE_BACKWARD || graph->storage[storage].allocator == NONE)
 			continue;
 		while (graph->op[graph->users.item[u]].phase != PHASE_UPDATE)
@@ -432,13 +432,13 @@ static void tap_find_owners(const struct tap *tap, uint32_t *owner)
 	memset(owner, 0xff, graph->tensors * sizeof *owner);
 	for (uint32_t op = graph->ops; op-- > 0;) {
 		uint32_t of = NONE;
-		FOR_ROW(i, &graph->writes, op) {
-			const struct storage *storage = tap_storage_of(tap, graph->writes.item[i]);
-			of = storage->kind == KIND_PARAMETER ? storage->root : owner[graph->writes.item[i]];
+		FOR_ITEMS(written, &graph->writes, op) {
+			const struct storage *storage = tap_storage_of(tap, written);
+			of = storage->kind == KIND_PARAMETER ? storage->root : owner[written];
 		}
-		FOR_ROW(i, &graph->reads, op)
+		FOR_ITEMS(read, &graph->reads, op)
 			if (of != NONE && graph->op[op].phase == PHASE_UPDATE)
-				owner[graph->reads.item[i]] = owner[tap_storage_of(tap, graph->reads.item[i])->root] = of;
+				owner[read] = owner[tap_storage_of(tap, read)->root] = of;
 	}
 }
 
@@ -477,9 +477,9 @@ static enum status tap_finish(
 			pin[pins++] = (struct placement_pin){ of->id, (uint8_t)tap->axis, on };
 		if (of->kind != NETWORK_OP || graph->op[of->id].phase != PHASE_FORWARD)
 			continue;
-		FOR_ROW(i, &graph->writes, of->id)
-			if (given(tap, graph->writes.item[i], &on))
-				pin[pins++] = (struct placement_pin) { graph->writes.item[i], (uint8_t)tap->axis, on };
+		FOR_ITEMS(written, &graph->writes, of->id)
+			if (given(tap, written, &on))
+				pin[pins++] = (struct placement_pin) { written, (uint8_t)tap->axis, on };
 	}
 	struct sharding_aim aim = { (uint8_t)(1 << tap->axis), base, -1, false, pin, pins };
 	return sharding_solve(tap->job, &aim, sharding, cost);

@@ -60,8 +60,7 @@ static void find_saved(const struct graph *graph, struct activations *activation
 		uint32_t allocator = allocator_of(graph, s);
 		if (!is_forward(graph, allocator) || graph->storage[s].live_out)
 			continue;
-		FOR_ROW(i, &graph->users, s) {
-			uint32_t user = graph->users.item[i];
+		FOR_ITEMS(user, &graph->users, s) {
 			if (op_releases(&graph->op[user]))
 				continue;
 			if (!is_forward(graph, user))
@@ -78,8 +77,8 @@ static void find_saved(const struct graph *graph, struct activations *activation
 static int64_t elements_written(const struct graph *graph, uint32_t op)
 {
 	int64_t most = -1;
-	FOR_ROW(i, &graph->writes, op) {
-		int64_t elements = tensor_elements(&graph->tensor[graph->writes.item[i]]);
+	FOR_ITEMS(written, &graph->writes, op) {
+		int64_t elements = tensor_elements(&graph->tensor[written]);
 		most = elements > most ? elements : most;
 	}
 	return most;
@@ -103,12 +102,11 @@ static void mark_scores(const struct graph *graph, struct activations *activatio
 	seen[softmax] = true;
 	while (depth > 0) {
 		uint32_t op = stack[--depth];
-		FOR_ROW(i, &graph->writes, op) {
-			uint32_t storage = graph->tensor[graph->writes.item[i]].storage;
+		FOR_ITEMS(written, &graph->writes, op) {
+			uint32_t storage = graph->tensor[written].storage;
 			if (is_forward(graph, allocator_of(graph, storage)))
 				activations->attention[storage] = true;
-			FOR_ROW(j, &graph->users, storage) {
-				uint32_t user = graph->users.item[j];
+			FOR_ITEMS(user, &graph->users, storage) {
 				if (user > op && is_forward(graph, user) && !seen[user] && !(traits[user] & TRAIT_PRODUCT) &&
 					op >= softmax && may_be_shares(graph, user, softmax)) {
 					seen[user] = true;
@@ -116,8 +114,8 @@ static void mark_scores(const struct graph *graph, struct activations *activatio
 				}
 			}
 		}
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t writer = graph->tensor[graph->reads.item[i]].writer;
+		FOR_ITEMS(read, &graph->reads, op) {
+			uint32_t writer = graph->tensor[read].writer;
 			if (is_forward(graph, writer) && !seen[writer] && op <= softmax && !(traits[op] & TRAIT_PRODUCT) &&
 			    activations->layer[writer] == activations->layer[softmax]) {
 				seen[writer] = true;
@@ -133,8 +131,7 @@ static bool feeds_product(const struct graph *graph, const uint32_t *traits, uin
 	uint32_t at = softmax;
 	for (int hops = 0; hops < 16; hops++) {
 		uint32_t storage = graph->tensor[graph->writes.item[graph->writes.start[at]]].storage, next = NONE;
-		FOR_ROW(i, &graph->users, storage) {
-			uint32_t user = graph->users.item[i];
+		FOR_ITEMS(user, &graph->users, storage) {
 			if (user > at && is_forward(graph, user) && (traits[user] & TRAIT_PRODUCT))
 				return true;
 			if (user > at && is_forward(graph, user) && next == NONE && may_be_shares(graph, user, softmax) &&
@@ -168,8 +165,8 @@ static enum status find_attention(const struct graph *graph, const struct rules 
 static bool reads_weight(const struct graph *graph, uint32_t op)
 {
 	bool weight = false;
-	FOR_ROW(i, &graph->reads, op)
-		weight |= graph->storage[graph->tensor[graph->reads.item[i]].storage].kind == KIND_PARAMETER;
+	FOR_ITEMS(read, &graph->reads, op)
+		weight |= graph->storage[graph->tensor[read].storage].kind == KIND_PARAMETER;
 	return weight;
 }
 

@@ -262,10 +262,10 @@ uint32_t build_copy_op(struct build *build, const struct graph *graph, uint32_t 
 	struct draft *draft = build->draft;
 	uint32_t copy = draft_op(draft, &graph->op[op]);
 	bool fine = copy != NONE;
-	FOR_ROW(i, &graph->reads, op)
-		fine = fine && draft_read(draft, copy, tensor[graph->reads.item[i]]) == OK;
-	FOR_ROW(i, &graph->writes, op)
-		fine = fine && draft_write(draft, copy, tensor[graph->writes.item[i]]) == OK;
+	FOR_ITEMS(read, &graph->reads, op)
+		fine = fine && draft_read(draft, copy, tensor[read]) == OK;
+	FOR_ITEMS(written, &graph->writes, op)
+		fine = fine && draft_write(draft, copy, tensor[written]) == OK;
 	FOR_SPAN(i, graph->inplace_start, op) {
 		struct inplace pair = graph->inplace[i];
 		fine = fine && draft_inplace(draft, copy, pair.out == NONE ? NONE : tensor[pair.out], tensor[pair.in]) == OK;
@@ -279,9 +279,9 @@ uint32_t build_copy_op(struct build *build, const struct graph *graph, uint32_t 
 void build_copy_control(struct build *build, const struct graph *graph, const uint32_t *op)
 {
 	FOR(i, graph->ops)
-		FOR_ROW(j, &graph->after, i)
-			if (build->status == OK && op[i] != NONE && op[graph->after.item[j]] != NONE &&
-			    draft_after(build->draft, op[i], op[graph->after.item[j]]) != OK)
+		FOR_ITEMS(item, &graph->after, i)
+			if (build->status == OK && op[i] != NONE && op[item] != NONE &&
+			    draft_after(build->draft, op[i], op[item]) != OK)
 				build_fail(build, NO_MEMORY);
 }
 

@@ -50,8 +50,7 @@ static void count_uses(struct forming *forming)
 	FOR(op, graph->ops) {
 		const struct rule *rule = rule_of(forming, op);
 		bool computes = !rule || rule->cost != COST_NONE;
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t tensor = graph->reads.item[i];
+		FOR_ITEMS(tensor, &graph->reads, op) {
 			forming->reads[tensor] += !op_releases(&graph->op[op]);
 			forming->computes[graph->tensor[tensor].storage] += computes;
 			if (computes)
@@ -261,8 +260,8 @@ static enum status device_form_find_tied(struct forming *forming)
 		}
 	}
 	FOR(op, graph->ops)
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t tensor = graph->reads.item[i], view = graph->tensor[tensor].writer;
+		FOR_ITEMS(tensor, &graph->reads, op) {
+			uint32_t view = graph->tensor[tensor].writer;
 			bool later = graph->op[op].phase == PHASE_BACKWARD && tied[graph->tensor[tensor].storage] && view != NONE;
 			const struct rule *rule = later && graph->op[view].phase == PHASE_FORWARD ? rule_of(forming, view) : NULL;
 			bool certain = rule && (!strchr(rule->factors, '@') || strcmp(rule->factors, "@reshape") == 0);
@@ -321,8 +320,8 @@ static uint32_t device_form_write_op(struct forming *forming, uint32_t op)
 	FOR(k, csr_length(&graph->reads, op))
 		forming->tensor[read_of(graph, op, k)] = reads_instead(forming, op, k);
 	uint32_t made = build_copy_op(&forming->build, graph, op, forming->tensor);
-	FOR_ROW(i, &graph->reads, op)
-		forming->tensor[graph->reads.item[i]] = graph->reads.item[i];
+	FOR_ITEMS(read, &graph->reads, op)
+		forming->tensor[read] = read;
 	return made;
 }
 

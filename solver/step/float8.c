@@ -32,8 +32,8 @@ static bool float8_is_linear(const struct graph *graph, const struct rules *rule
 	uint32_t matrices = 0;
 	if (!rule || !rule_contracts(rule) || csr_length(&graph->writes, op) != 1 || !module_in_layer(graph->op[op].module))
 		return false;
-	FOR_ROW(i, &graph->reads, op)
-		matrices += is_wide(&graph->tensor[graph->reads.item[i]], rule->cost == COST_GROUPED);
+	FOR_ITEMS(read, &graph->reads, op)
+		matrices += is_wide(&graph->tensor[read], rule->cost == COST_GROUPED);
 	return matrices == 2;
 }
 
@@ -67,8 +67,7 @@ static uint32_t float8_narrow(struct casting *casting, uint32_t op)
 	const struct graph *graph = casting->graph;
 	bool grouped = is_grouped(casting->build.rules, graph->op[op].type);
 	uint32_t wide[8], which[8], count = 0;
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t tensor = graph->reads.item[i];
+	FOR_ITEMS(tensor, &graph->reads, op) {
 		if (!is_wide(&graph->tensor[tensor], grouped) || count == 8)
 			continue;
 		uint32_t copy = cast_of(casting, op, tensor);

@@ -177,8 +177,7 @@ static void drop_unread(struct grouping *grouping)
 		if (result == NONE || csr_length(&grouping->readers, result) == 0 || !only_moves(grouping, op))
 			continue;
 		bool read = grouping->source[result] || graph->storage[graph->tensor[result].storage].live_out, copied = false;
-		FOR_ROW(i, &grouping->readers, result) {
-			uint32_t reader = grouping->readers.item[i];
+		FOR_ITEMS(reader, &grouping->readers, result) {
 			bool past = grouping->grouped[reader] && grouping->heads[result] != NONE;
 			read |= !past && !grouping->dropped[reader];
 			copied |= past || (grouping->dropped[reader] && graph->op[reader].phase == graph->op[op].phase);
@@ -251,8 +250,7 @@ static void grouped_heads_copy_ops(
 	const struct graph *graph = grouping->graph;
 	FOR(op, graph->ops) {
 		uint32_t before[2] = { NONE, NONE }, changed[2], changes = 0;
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t t = graph->reads.item[i];
+		FOR_ITEMS(t, &graph->reads, op) {
 			if (!grouping->grouped[op] || grouping->heads[t] == NONE || changes == 2 || (changes == 1 && changed[0] == t))
 				continue;
 			before[changes] = tensor[t];

@@ -21,11 +21,9 @@ static void copy(struct moving *moving, uint32_t op, bool late)
 static void late_casts_add(struct moving *moving, uint32_t op, bool late)
 {
 	const struct graph *graph = moving->graph;
-	FOR_ROW(i, &graph->pred, op) {
-		uint32_t before = graph->pred.item[i];
+	FOR_ITEMS(before, &graph->pred, op)
 		if (moving->op[before] == NONE && moving->build.status == OK)
 			copy(moving, before, true);
-	}
 	if (moving->op[op] == NONE && moving->build.status == OK)
 		copy(moving, op, late);
 }
@@ -52,8 +50,8 @@ struct graph *late_casts(struct graph *graph, bool of_update, uint32_t *moved, s
 	*moved = 0;
 	for (uint32_t op = 0; late && op < graph->ops; op++) {
 		bool after_cast = false;
-		FOR_ROW(i, &graph->pred, op)
-			after_cast |= late[graph->pred.item[i]];
+		FOR_ITEMS(before, &graph->pred, op)
+			after_cast |= late[before];
 		*moved += late[op] = graph_widens_gradient(graph, op) && !after_cast;
 	}
 	ROOM(&moving.arena, moving.tensor, graph->tensors);

@@ -138,8 +138,7 @@ static void loss_chunks_cut_all(struct chunking *chunking)
 	for (uint32_t op = chunking->region.first; op <= chunking->region.last; op++) {
 		if (!chunking->region.inside[op])
 			continue;
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t tensor = graph->reads.item[i];
+		FOR_ITEMS(tensor, &graph->reads, op) {
 			if (!fine(chunking) || chunking->region.role[tensor] != LOSS_CUT || done[tensor])
 				continue;
 			done[tensor] = true;
@@ -241,11 +240,9 @@ static uint32_t loss_chunks_add_tensor(struct chunking *chunking, uint32_t op, u
 	tensor_forget(&copy);
 	copy.kind = copy.kind == KIND_OUTPUT ? KIND_ACTIVATION : copy.kind;
 	if (copy.alias != NONE)
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t operand = graph->reads.item[i];
+		FOR_ITEMS(operand, &graph->reads, op)
 			if (graph->tensor[operand].storage == graph->tensor[tensor].storage)
 				copy.alias = loss_chunks_root_of(chunking, chunking->chunk[operand]);
-		}
 	uint32_t id = draft_tensor(chunking->build.draft, &copy);
 	if (id == NONE)
 		chunking->build.status = NO_MEMORY;
@@ -271,17 +268,17 @@ static void loss_chunks_copy_op(struct chunking *chunking, uint32_t op, uint32_t
 	copy.extra = NULL;
 	copy.flops = loss_chunks_scaled(chunking, copy.flops);
 	copy.workspace = loss_chunks_scaled(chunking, copy.workspace);
-	FOR_ROW(i, &graph->writes, op)
+	FOR_ITEMS(written, &graph->writes, op)
 		if (fine(chunking))
-			chunking->chunk[graph->writes.item[i]] = loss_chunks_add_tensor(chunking, op, graph->writes.item[i], chunk);
+			chunking->chunk[written] = loss_chunks_add_tensor(chunking, op, written, chunk);
 	uint32_t id = fine(chunking) ? draft_op(build->draft, &copy) : NONE;
 	enum status status = id == NONE ? NO_MEMORY : OK;
-	FOR_ROW(i, &graph->reads, op)
+	FOR_ITEMS(read, &graph->reads, op)
 		if (status == OK)
-			status = draft_read(build->draft, id, chunking->chunk[graph->reads.item[i]]);
-	FOR_ROW(i, &graph->writes, op)
+			status = draft_read(build->draft, id, chunking->chunk[read]);
+	FOR_ITEMS(write, &graph->writes, op)
 		if (status == OK)
-			status = draft_write(build->draft, id, chunking->chunk[graph->writes.item[i]]);
+			status = draft_write(build->draft, id, chunking->chunk[write]);
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++) {
 		struct inplace pair = graph->inplace[i];
 		status = draft_inplace(
@@ -349,8 +346,8 @@ static void begin_backward(struct chunking *chunking, uint32_t chunk)
 	uint32_t weight = csr_length(&graph->writes, loss) > 1 ? graph->writes.item[graph->writes.start[loss] + 1] : NONE;
 	if (!chunking->region.mean)
 		return;
-	FOR_ROW(i, &graph->reads, op)
-		if (weight != NONE && graph->reads.item[i] == weight) {
+	FOR_ITEMS(read, &graph->reads, op)
+		if (weight != NONE && read == weight) {
 			chunking->chunk[weight] = chunking->weight;
 			return;
 		}
@@ -369,13 +366,11 @@ static void write_chunk(struct chunking *chunking, uint32_t chunk)
 	for (uint32_t op = region->first; op <= region->last && fine(chunking); op++) {
 		if (!region->inside[op])
 			continue;
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t tensor = graph->reads.item[i];
+		FOR_ITEMS(tensor, &graph->reads, op)
 			if (chunking->chunk[tensor] == NONE && region->role[tensor] != LOSS_INSIDE)
 				chunking->chunk[tensor] = region->role[tensor] == LOSS_CUT
 					? loss_chunks_part_of(chunking, op, tensor, chunk)
 					: chunking->whole[tensor];
-		}
 		if (region->moved[op]) {
 			chunking->chunk[graph->writes.item[graph->writes.start[op]]] =
 				chunking->chunk[graph->reads.item[graph->reads.start[op]]];
@@ -471,12 +466,11 @@ static void loss_chunks_copy_tensor(struct chunking *chunking, uint32_t tensor, 
 static void copy_outside(struct chunking *chunking, uint32_t op)
 {
 	const struct graph *graph = chunking->graph;
-	FOR_ROW(i, &graph->writes, op) {
-		uint32_t tensor = graph->writes.item[i], alias = graph->tensor[tensor].alias;
+	FOR_ITEMS(tensor, &graph->writes, op) {
+		uint32_t alias = graph->tensor[tensor].alias;
 		if (chunking->whole[tensor] != NONE || !fine(chunking))
 			continue;
-		FOR_ROW(j, &graph->reads, op) {
-			uint32_t operand = graph->reads.item[j];
+		FOR_ITEMS(operand, &graph->reads, op) {
 			if (alias != NONE && graph->tensor[operand].storage == graph->tensor[tensor].storage) {
 				loss_chunks_copy_tensor(chunking, tensor, loss_chunks_root_of(chunking, chunking->whole[operand]));
 				break;

@@ -153,8 +153,8 @@ static void find_longer(struct finding *finding)
 			continue;
 		uint32_t from = factors->part[link->from.first], to = factors->part[link->to.first];
 		bool large = false;
-		FOR_ROW(j, &graph->writes, link->op)
-			large |= has_classes(finding, graph->writes.item[j]);
+		FOR_ITEMS(written, &graph->writes, link->op)
+			large |= has_classes(finding, written);
 		if (large && from != to && (from == region->cut || to == region->cut))
 			region->longer = from == region->cut ? to : from;
 	}
@@ -165,20 +165,20 @@ static void find_longer(struct finding *finding)
 static bool touches_marked(const struct graph *graph, uint32_t op, const bool *marked)
 {
 	bool touches = false;
-	FOR_ROW(i, &graph->reads, op)
-		touches |= marked[graph->reads.item[i]];
-	FOR_ROW(i, &graph->writes, op)
-		touches |= marked[graph->writes.item[i]];
+	FOR_ITEMS(read, &graph->reads, op)
+		touches |= marked[read];
+	FOR_ITEMS(written, &graph->writes, op)
+		touches |= marked[written];
 	return touches;
 }
 
 static void mark_large(const struct finding *finding, uint32_t op, bool *marked)
 {
 	const struct graph *graph = finding->graph;
-	FOR_ROW(i, &graph->reads, op)
-		marked[graph->reads.item[i]] |= loss_region_is_large(finding, graph->reads.item[i]);
-	FOR_ROW(i, &graph->writes, op)
-		marked[graph->writes.item[i]] |= loss_region_is_large(finding, graph->writes.item[i]);
+	FOR_ITEMS(read, &graph->reads, op)
+		marked[read] |= loss_region_is_large(finding, read);
+	FOR_ITEMS(written, &graph->writes, op)
+		marked[written] |= loss_region_is_large(finding, written);
 }
 
 /* Ops that are joined to the loss by tensors as large as its logits: another loss over as many classes has ops of its
@@ -214,12 +214,11 @@ static bool is_feeding_view(const struct finding *finding, uint32_t op)
 	if (tensor->alias == NONE || tensor->kind == KIND_OUTPUT || loss_region_rows_of(finding, operand, &from) < 0 ||
 		loss_region_rows_of(finding, result, &to) < 0 || from != to)
 		return false;
-	FOR_ROW(i, &graph->users, tensor->storage) {
-		uint32_t user = graph->users.item[i];
-		FOR_ROW(j, &graph->reads, user) {
-			if (graph->reads.item[j] == result && !finding->region->inside[user])
+	FOR_ITEMS(user, &graph->users, tensor->storage) {
+		FOR_ITEMS(read, &graph->reads, user) {
+			if (read == result && !finding->region->inside[user])
 				return false;
-			readers += graph->reads.item[j] == result;
+			readers += read == result;
 		}
 	}
 	return readers > 0;
@@ -267,10 +266,10 @@ static enum status find_ops(struct finding *finding)
 		if (graph->op[op].added != ADDED_NOTHING || graph->op[op].collective)
 			return loss_region_refuse(finding, "op %s is not of the model's own", graph->op[op].name);
 	}
-	FOR_ROW(i, &graph->reads, region->loss) {
+	FOR_ITEMS(read, &graph->reads, region->loss) {
 		uint32_t from;
-		if (loss_region_rows_of(finding, graph->reads.item[i], &from) < 0 || from != region->cut)
-			return loss_region_refuse(finding, "the rows of %s are not known", graph->tensor[graph->reads.item[i]].name);
+		if (loss_region_rows_of(finding, read, &from) < 0 || from != region->cut)
+			return loss_region_refuse(finding, "the rows of %s are not known", graph->tensor[read].name);
 	}
 	return region->inside[region->loss] ? OK : loss_region_refuse(finding, "the rows of the logits are not known");
 }
@@ -309,12 +308,10 @@ static bool loss_region_adds_up(const struct finding *finding, uint32_t op)
 
 bool loss_region_leaves(const struct graph *graph, const struct loss_region *region, uint32_t tensor)
 {
-	FOR_ROW(i, &graph->users, graph->tensor[tensor].storage) {
-		uint32_t user = graph->users.item[i];
-		FOR_ROW(j, &graph->reads, user)
-			if (graph->reads.item[j] == tensor && !region->inside[user] && !region->seed[user])
+	FOR_ITEMS(user, &graph->users, graph->tensor[tensor].storage)
+		FOR_ITEMS(read, &graph->reads, user)
+			if (read == tensor && !region->inside[user] && !region->seed[user])
 				return true;
-	}
 	return graph->tensor[tensor].kind == KIND_OUTPUT;
 }
 
@@ -347,23 +344,23 @@ static enum status find_roles(struct finding *finding)
 	struct loss_region *region = finding->region;
 	enum status status = OK;
 	for (uint32_t op = region->first; op <= region->last; op++)
-		FOR_ROW(i, &graph->writes, op)
+		FOR_ITEMS(written, &graph->writes, op)
 			if (region->inside[op])
-				region->role[graph->writes.item[i]] = LOSS_INSIDE;
+				region->role[written] = LOSS_INSIDE;
 	for (uint32_t op = region->first; op <= region->last && status == OK; op++) {
 		if (!region->inside[op])
 			continue;
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t tensor = graph->reads.item[i], factor;
+		FOR_ITEMS(tensor, &graph->reads, op) {
+			uint32_t factor;
 			if (region->role[tensor] != LOSS_WHOLE || loss_region_rows_of(finding, tensor, &factor) < 0)
 				continue;
 			region->role[tensor] = LOSS_CUT;
 			if (factor == region->longer && region->shorten == NONE)
 				return loss_region_refuse(finding, "op %s reads rows that have no loss", graph->op[op].name);
 		}
-		FOR_ROW(i, &graph->writes, op)
+		FOR_ITEMS(write, &graph->writes, op)
 			if (status == OK)
-				status = check_result(finding, op, graph->writes.item[i]);
+				status = check_result(finding, op, write);
 		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++)
 			if (region->role[graph->inplace[i].in] != LOSS_INSIDE)
 				status = loss_region_refuse(
@@ -379,8 +376,8 @@ static enum status loss_region_find_order(struct finding *finding)
 	struct loss_region *region = finding->region;
 	for (uint32_t op = region->first; op <= region->last; op++) {
 		bool waits = false;
-		FOR_ROW(i, &graph->pred, op)
-			waits |= region->behind[graph->pred.item[i]] || (region->inside[graph->pred.item[i]] && !region->inside[op]);
+		FOR_ITEMS(before, &graph->pred, op)
+			waits |= region->behind[before] || (region->inside[before] && !region->inside[op]);
 		if (waits && region->inside[op])
 			return loss_region_refuse(finding, "op %s waits for all of the loss", graph->op[op].name);
 		region->seed[op] = region->seed[op] && waits;

@@ -58,8 +58,8 @@ static bool storage_goes(const struct replacement *replacement, uint32_t storage
 	const struct graph *step = replacement->groups->step;
 	enum kind kind = step->storage[storage].kind;
 	bool update = kind == KIND_OPTIMIZER;
-	FOR_ROW(i, &step->users, storage) {
-		if (!replacement->dropped[step->users.item[i]])
+	FOR_ITEMS(user, &step->users, storage) {
+		if (!replacement->dropped[user])
 			return kind == KIND_OPTIMIZER && !replacement->keeps_strays;
 		update = true;
 	}
@@ -110,11 +110,11 @@ static enum status optimizer_check_reads(
 	const struct replacement *replacement, uint32_t op, const uint32_t *tensor, struct error *error)
 {
 	const struct graph *step = replacement->groups->step;
-	FOR_ROW(i, &step->reads, op)
-		if (tensor[step->reads.item[i]] == NONE)
+	FOR_ITEMS(item, &step->reads, op)
+		if (tensor[item] == NONE)
 			return fail(error, BAD_INPUT,
 				"the update can't be replaced: \"%.100s\" reads \"%.100s\", which belongs to it", step->op[op].name,
-				step->tensor[step->reads.item[i]].name);
+				step->tensor[item].name);
 	return OK;
 }
 
@@ -183,8 +183,8 @@ static bool is_kept(const struct replacement *replacement, uint32_t group)
 		return replacement->options->optimizer != OPTIMIZER_NONE;
 	if (step->storage[storage].live_out)
 		return false;
-	FOR_ROW(i, &step->users, storage)
-		if (op_releases(&step->op[step->users.item[i]]))
+	FOR_ITEMS(user, &step->users, storage)
+		if (op_releases(&step->op[user]))
 			return replacement->options->accumulate;
 	return replacement->groups->eager;
 }
@@ -254,8 +254,8 @@ static void optimizer_write_step(struct build *build, const struct graph *graph,
 		build->phase = graph->op[i].phase;
 		build->module = graph->op[i].module;
 		build->src = graph->op[i].src;
-		FOR_ROW(j, &graph->writes, i)
-			take_gradients(build, updates, graph->writes.item[j]);
+		FOR_ITEMS(written, &graph->writes, i)
+			take_gradients(build, updates, written);
 	}
 	build_copy_control(build, graph, updates->op);
 	build->phase = PHASE_UPDATE;
@@ -274,8 +274,8 @@ static enum status find_late(const struct graph *graph, struct updates *updates,
 	const struct graph *step = replacement->groups->step;
 	updates->late = graph->ops;
 	for (uint32_t op = 0; op < step->ops && updates->late == graph->ops; op++)
-		FOR_ROW(i, &step->reads, op) {
-			uint32_t tensor = step->reads.item[i], found = NONE;
+		FOR_ITEMS(tensor, &step->reads, op) {
+			uint32_t found = NONE;
 			if (!replacement->dropped[op] && step->storage[step->tensor[tensor].storage].kind == KIND_PARAMETER &&
 				kept_tensor(replacement, tensor) != tensor)
 				found = graph_find_op(graph, step->op[op].name);
@@ -359,8 +359,8 @@ static enum status check_strays(const struct update_groups *groups, struct error
 		if (!update_op(graph, op) || groups->updates[op] ||
 			(rules_traits(groups->rules, graph->op[op].type) & TRAIT_UNSCALES))
 			continue;
-		FOR_ROW(i, &graph->reads, op)
-			if (graph->storage[graph->tensor[graph->reads.item[i]].storage].kind == KIND_GRADIENT)
+		FOR_ITEMS(read, &graph->reads, op)
+			if (graph->storage[graph->tensor[read].storage].kind == KIND_GRADIENT)
 				return fail(error, BAD_INPUT,
 					"the update can't be replaced: \"%.100s\" works on gradients but updates no parameter",
 					graph->op[op].name);
@@ -392,8 +392,8 @@ static void keep_practice(
 			const struct tensor *written = &step->tensor[step->inplace[i].in];
 			if (step->storage[written->storage].kind != KIND_PARAMETER || dtype_bits[written->dtype] >= 32)
 				continue;
-			FOR_ROW(j, &step->reads, op) {
-				const struct tensor *read = &step->tensor[step->reads.item[j]];
+			FOR_ITEMS(item, &step->reads, op) {
+				const struct tensor *read = &step->tensor[item];
 				update->master |= step->storage[read->storage].kind == KIND_OPTIMIZER && read->dtype == DTYPE_F32 &&
 					csr_length(&step->reads, op) == 2 && read->dims == written->dims &&
 					read->bytes * dtype_bits[written->dtype] == written->bytes * 32;

@@ -87,8 +87,8 @@ static bool read_outside(const struct conversion *conversion, uint32_t tensor)
 {
 	const struct graph *graph = conversion->graph;
 	uint32_t storage = graph->tensor[tensor].storage;
-	FOR_ROW(i, &graph->users, storage)
-		if (!in_island(conversion, graph->users.item[i]))
+	FOR_ITEMS(user, &graph->users, storage)
+		if (!in_island(conversion, user))
 			return true;
 	return false;
 }
@@ -101,8 +101,8 @@ static uint32_t island_op(struct conversion *conversion, uint32_t op)
 	build->phase = graph->op[op].phase;
 	build->module = graph->op[op].module;
 	build->src = graph->op[op].src;
-	FOR_ROW(i, &graph->reads, op)
-		widened(conversion, graph->reads.item[i]);
+	FOR_ITEMS(read, &graph->reads, op)
+		widened(conversion, read);
 	build_count_flops(build); /* of the last cast */
 	uint32_t copy = build->status == OK ? draft_op(build->draft, &graph->op[op]) : NONE;
 	if (copy == NONE) {
@@ -111,11 +111,11 @@ static uint32_t island_op(struct conversion *conversion, uint32_t op)
 	}
 	build->op = copy;
 	build->outputs = 0;
-	FOR_ROW(i, &graph->reads, op)
-		if (build->status == OK && draft_read(build->draft, copy, widened(conversion, graph->reads.item[i])) != OK)
+	FOR_ITEMS(item, &graph->reads, op)
+		if (build->status == OK && draft_read(build->draft, copy, widened(conversion, item)) != OK)
 			build->status = NO_MEMORY;
-	FOR_ROW(i, &graph->writes, op) {
-		uint32_t tensor = graph->writes.item[i], id = conversion->tensor[tensor];
+	FOR_ITEMS(tensor, &graph->writes, op) {
+		uint32_t id = conversion->tensor[tensor];
 		bool narrow = convertible(build_dtype(build, id)) && build_dtype(build, id) != DTYPE_F32;
 		if (narrow && read_outside(conversion, tensor)) {
 			conversion->wide[tensor] = build_output(build, DTYPE_F32, build_shape(build, id));
@@ -129,10 +129,10 @@ static uint32_t island_op(struct conversion *conversion, uint32_t op)
 		if (build->status == OK && draft_write(build->draft, copy, id) != OK)
 			build->status = NO_MEMORY;
 	}
-	FOR_ROW(i, &graph->writes, op)
-		if (conversion->wide[graph->writes.item[i]] != NONE) {
-			build_op(build, "aten._to_copy.default", IN(conversion->wide[graph->writes.item[i]]));
-			build_write(build, conversion->tensor[graph->writes.item[i]]);
+	FOR_ITEMS(written, &graph->writes, op)
+		if (conversion->wide[written] != NONE) {
+			build_op(build, "aten._to_copy.default", IN(conversion->wide[written]));
+			build_write(build, conversion->tensor[written]);
 		}
 	return copy;
 }

@@ -36,8 +36,8 @@ static bool wanted_anew(const struct replay *replay, uint32_t tensor)
 static bool names_only(const struct graph *graph, uint32_t op)
 {
 	bool only = csr_length(&graph->writes, op) > 0;
-	FOR_ROW(i, &graph->writes, op)
-		only &= step_recompute_is_view(graph, graph->writes.item[i]);
+	FOR_ITEMS(written, &graph->writes, op)
+		only &= step_recompute_is_view(graph, written);
 	return only;
 }
 
@@ -146,11 +146,11 @@ static void step_recompute_run_again(struct replay *replay, uint32_t op)
 	uint32_t copy = again_op(replay, op);
 	replay->done[op] = true;
 	bool fine = copy != NONE;
-	FOR_ROW(i, &graph->reads, op)
-		if (!step_recompute_only_updated(graph, op, graph->reads.item[i]))
-			fine = fine && draft_read(draft, copy, replay->tensor[graph->reads.item[i]]) == OK;
-	FOR_ROW(i, &graph->writes, op)
-		fine = fine && step_recompute_write_again(replay, op, copy, graph->writes.item[i]);
+	FOR_ITEMS(read, &graph->reads, op)
+		if (!step_recompute_only_updated(graph, op, read))
+			fine = fine && draft_read(draft, copy, replay->tensor[read]) == OK;
+	FOR_ITEMS(written, &graph->writes, op)
+		fine = fine && step_recompute_write_again(replay, op, copy, written);
 	FOR_SPAN(i, graph->inplace_start, op)
 		if (graph->inplace[i].out == NONE && replay->anew[storage_of(graph, graph->inplace[i].in)])
 			fine = fine && draft_inplace(draft, copy, NONE, replay->tensor[graph->inplace[i].in]) == OK;
@@ -173,10 +173,10 @@ static void note_offloads(struct replay *replay, const uint32_t *offload, uint32
 		replay->leaves[s] = replay->host[s] = NONE;
 	FOR(i, offloads) {
 		uint32_t storage = storage_of(graph, offload[i]), last = NONE;
-		FOR_ROW(j, &graph->users, storage)
-			if (is_forward(graph, graph->users.item[j]) &&
-				(!replay->window[storage] || writes_storage(graph, graph->users.item[j], storage)))
-				last = graph->users.item[j];
+		FOR_ITEMS(user, &graph->users, storage)
+			if (is_forward(graph, user) &&
+				(!replay->window[storage] || writes_storage(graph, user, storage)))
+				last = user;
 		if (replay->activations->saved[storage] || replay->window[storage])
 			replay->leaves[storage] = last;
 	}
@@ -263,8 +263,7 @@ static void fetch_storage(struct replay *replay, uint32_t storage, uint32_t buff
 	}
 	replay->host[storage] = NONE;
 	replay->back[storage] = true;
-	FOR_ROW(i, &graph->members, storage) {
-		uint32_t member = graph->members.item[i];
+	FOR_ITEMS(member, &graph->members, storage) {
 		if (member == root || step_recompute_is_view(graph, member) ||
 			!is_forward(graph, graph->tensor[member].writer) || build->status != OK)
 			continue;
@@ -285,14 +284,13 @@ static void push_before_overwrite(struct replay *replay, uint32_t op, uint32_t *
 		uint32_t storage = storage_of(graph, graph->inplace[i].in);
 		if (!replay->anew[storage])
 			continue;
-		FOR_ROW(j, &graph->users, storage) {
-			uint32_t user = graph->users.item[j];
+		FOR_ITEMS(user, &graph->users, storage) {
 			bool needed = false;
 			if (user >= op || !is_forward(graph, user) || replay->done[user])
 				continue;
-			FOR_ROW(k, &graph->writes, user)
-				needed |= wanted_anew(replay, graph->writes.item[k]) &&
-					replay->activations->saved[storage_of(graph, graph->writes.item[k])];
+			FOR_ITEMS(write, &graph->writes, user)
+				needed |= wanted_anew(replay, write) &&
+					replay->activations->saved[storage_of(graph, write)];
 			if (needed && *depth < capacity)
 				replay->stack[(*depth)++] = user;
 		}
@@ -310,11 +308,11 @@ static void open_and_close(struct replay *replay, uint32_t op)
 {
 	if (!replay->pinned)
 		return;
-	FOR_ROW(i, &replay->gone, op)
-		let_go(replay, replay->gone.item[i], op);
-	FOR_ROW(i, &replay->come, op)
-		if (replay->host[replay->come.item[i]] != NONE && replay->build.status == OK)
-			fetch_storage(replay, replay->come.item[i], make_buffer(replay, replay->come.item[i], op));
+	FOR_ITEMS(item, &replay->gone, op)
+		let_go(replay, item, op);
+	FOR_ITEMS(each, &replay->come, op)
+		if (replay->host[each] != NONE && replay->build.status == OK)
+			fetch_storage(replay, each, make_buffer(replay, each, op));
 }
 
 static void keep_pins(struct replay *replay, uint32_t op)
@@ -335,11 +333,9 @@ static void push_writers(struct replay *replay, uint32_t tensor, uint32_t reader
 		replay->stack[(*depth)++] = graph->tensor[tensor].writer;
 	if (!replay->anew[storage] || replay->overwrite[storage] == NONE)
 		return;
-	FOR_ROW(i, &graph->users, storage) {
-		uint32_t user = graph->users.item[i];
+	FOR_ITEMS(user, &graph->users, storage)
 		if (user < reader && is_forward(graph, user) && graph_writes_in_place(graph, user, storage))
 			fill = user;
-	}
 	if (fill != NONE && !replay->done[fill] && *depth < capacity)
 		replay->stack[(*depth)++] = fill;
 }
@@ -358,9 +354,9 @@ static void write_anew(struct replay *replay, uint32_t tensor, uint32_t capacity
 			depth--;
 			continue;
 		}
-		FOR_ROW(i, &graph->reads, op) {
-			step_recompute_bring_back(replay, graph->reads.item[i]);
-			push_writers(replay, graph->reads.item[i], op, &depth, capacity);
+		FOR_ITEMS(item, &graph->reads, op) {
+			step_recompute_bring_back(replay, item);
+			push_writers(replay, item, op, &depth, capacity);
 		}
 		FOR_SPAN(i, graph->inplace_start, op)
 			push_writers(replay, graph->inplace[i].in, op, &depth, capacity);
@@ -378,8 +374,8 @@ static void write_anew(struct replay *replay, uint32_t tensor, uint32_t capacity
 /* A release of what isn't kept until then any more. */
 static bool releases_early(const struct replay *replay, uint32_t op)
 {
-	FOR_ROW(i, &replay->graph->reads, op) {
-		uint32_t storage = storage_of(replay->graph, replay->graph->reads.item[i]);
+	FOR_ITEMS(read, &replay->graph->reads, op) {
+		uint32_t storage = storage_of(replay->graph, read);
 		if (replay->anew[storage] || replay->leaves[storage] != NONE)
 			return true;
 	}
@@ -395,17 +391,17 @@ static void later_op(struct replay *replay, uint32_t op, uint32_t capacity)
 		replay->op[op] = NONE;
 		return;
 	}
-	FOR_ROW(i, &graph->reads, op)
-		write_anew(replay, graph->reads.item[i], capacity);
-	FOR_ROW(i, &graph->writes, op) {
-		uint32_t tensor = graph->writes.item[i], root = graph->storage[storage_of(graph, tensor)].root;
+	FOR_ITEMS(read, &graph->reads, op)
+		write_anew(replay, read, capacity);
+	FOR_ITEMS(tensor, &graph->writes, op) {
+		uint32_t root = graph->storage[storage_of(graph, tensor)].root;
 		if (graph->tensor[tensor].alias != NONE && replay->build.status == OK &&
 			replay->tensor[root] != replay->original[root])
 			draft_tensor_at(replay->build.draft, replay->original[tensor])->alias = replay->tensor[root];
 	}
 	replay->op[op] = build_copy_op(&replay->build, graph, op, replay->tensor);
-	FOR_ROW(i, &graph->reads, op)
-		renamed |= replay->tensor[graph->reads.item[i]] != replay->original[graph->reads.item[i]];
+	FOR_ITEMS(item, &graph->reads, op)
+		renamed |= replay->tensor[item] != replay->original[item];
 	if (renamed)
 		step_recompute_rename_arguments(replay, replay->op[op], op, false);
 }
@@ -465,9 +461,9 @@ static enum status step_recompute_run(struct replay *replay, const bool *drop, c
 		else
 			later_op(replay, op, capacity);
 		keep_pins(replay, op);
-		FOR_ROW(i, &graph->touches, op)
-			if (replay->leaves[graph->touches.item[i]] == op && replay->build.status == OK)
-				offload_storage(replay, graph->touches.item[i]);
+		FOR_ITEMS(touched, &graph->touches, op)
+			if (replay->leaves[touched] == op && replay->build.status == OK)
+				offload_storage(replay, touched);
 		status = replay->build.status;
 	}
 	TRY(status);

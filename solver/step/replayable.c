@@ -39,8 +39,8 @@ static void find_overwrites(struct replay *replay)
 static bool op_replayable(const struct replay *replay, uint32_t op)
 {
 	const struct graph *graph = replay->graph;
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t storage = storage_of(graph, graph->reads.item[i]), over = replay->overwrite[storage];
+	FOR_ITEMS(read, &graph->reads, op) {
+		uint32_t storage = storage_of(graph, read), over = replay->overwrite[storage];
 		if (over != NONE && over >= op && !replay->anew[storage] && !graph->storage[storage].persistent)
 			return false;
 	}
@@ -52,8 +52,8 @@ static bool op_replayable(const struct replay *replay, uint32_t op)
 static bool reads_in_time(const struct replay *replay, uint32_t op, uint32_t storage)
 {
 	const struct graph *graph = replay->graph;
-	FOR_ROW(i, &graph->writes, op) {
-		uint32_t written = storage_of(graph, graph->writes.item[i]);
+	FOR_ITEMS(write, &graph->writes, op) {
+		uint32_t written = storage_of(graph, write);
 		if (written != storage && replay->anew[written] && !replay->activations->saved[written])
 			return false;
 	}
@@ -64,15 +64,14 @@ static bool reads_in_time(const struct replay *replay, uint32_t op, uint32_t sto
 static bool storage_replayable(const struct replay *replay, uint32_t storage)
 {
 	const struct graph *graph = replay->graph;
-	FOR_ROW(i, &graph->members, storage) {
-		uint32_t writer = graph->tensor[graph->members.item[i]].writer;
+	FOR_ITEMS(member, &graph->members, storage) {
+		uint32_t writer = graph->tensor[member].writer;
 		if (is_forward(graph, writer) && !op_replayable(replay, writer))
 			return false;
 	}
 	if (replay->overwrite[storage] == NONE)
 		return true;
-	FOR_ROW(i, &graph->users, storage) {
-		uint32_t user = graph->users.item[i];
+	FOR_ITEMS(user, &graph->users, storage) {
 		if (user > replay->overwrite[storage] || !is_forward(graph, user))
 			continue;
 		if (graph_writes_in_place(graph, user, storage) ? !op_replayable(replay, user)
@@ -133,15 +132,15 @@ static void charge_flops(const struct replay *replay, bool *demanded, bool *dema
 	const struct graph *graph = replay->graph;
 	for (uint32_t op = graph->ops; op-- > 0;) {
 		bool again = !is_forward(graph, op) && !op_releases(&graph->op[op]);
-		FOR_ROW(i, &graph->writes, op)
-			again |= demanded[graph->writes.item[i]];
+		FOR_ITEMS(written, &graph->writes, op)
+			again |= demanded[written];
 		for (uint32_t i = graph->inplace_start[op]; is_forward(graph, op) && i < graph->inplace_start[op + 1]; i++)
 			again |= demanded_storage[storage_of(graph, graph->inplace[i].in)];
 		if (again && is_forward(graph, op))
 			replayable_charge(replay, cost, by_layer, op, replay->activations->flops[op], 0);
-		FOR_ROW(i, &graph->reads, op)
-			if (again && replay->anew[storage_of(graph, graph->reads.item[i])])
-				demanded[graph->reads.item[i]] = demanded_storage[storage_of(graph, graph->reads.item[i])] = true;
+		FOR_ITEMS(item, &graph->reads, op)
+			if (again && replay->anew[storage_of(graph, item)])
+				demanded[item] = demanded_storage[storage_of(graph, item)] = true;
 	}
 }
 

@@ -107,12 +107,10 @@ static int64_t kept_storage(const struct scaling *scaling, uint32_t tensor)
 	const struct tensor *from = &graph->tensor[tensor];
 	bool oversize = from->bytes > (count_elements(from->shape, from->dims) * dtype_bits[from->dtype] + 7) / 8;
 	if (from->writer != NONE && oversize)
-		FOR_ROW(i, &graph->reads, from->writer) {
-			uint32_t operand = graph->reads.item[i];
+		FOR_ITEMS(operand, &graph->reads, from->writer)
 			if (graph->tensor[operand].bytes == from->bytes && scaling->values.changed[operand])
 				return scale_bytes_of(
 					&graph->tensor[operand], count_elements(new_shape(scaling, operand), graph->tensor[operand].dims));
-		}
 	return from->bytes;
 }
 
@@ -129,11 +127,11 @@ static int64_t scale_new_bytes(const struct scaling *scaling, uint32_t tensor)
 static bool touches_changed(const struct scaling *scaling, uint32_t op)
 {
 	const struct graph *graph = scaling->graph;
-	FOR_ROW(i, &graph->reads, op)
-		if (scaling->values.changed[graph->reads.item[i]])
+	FOR_ITEMS(read, &graph->reads, op)
+		if (scaling->values.changed[read])
 			return true;
-	FOR_ROW(i, &graph->writes, op)
-		if (scaling->values.changed[graph->writes.item[i]])
+	FOR_ITEMS(written, &graph->writes, op)
+		if (scaling->values.changed[written])
 			return true;
 	return false;
 }
@@ -150,8 +148,7 @@ static enum status scale_bind_new(struct scaling *scaling, const struct rule *ru
 		mem_free(summed);
 		return NO_MEMORY;
 	}
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t t = graph->reads.item[i];
+	FOR_ITEMS(t, &graph->reads, op) {
 		tensor[at] = (struct rule_tensor) { new_shape(scaling, t), graph->tensor[t].dims };
 		if (summed && scaling->sum[t] != NONE) {
 			summed_shape(scaling, t, summed[at]);
@@ -159,9 +156,9 @@ static enum status scale_bind_new(struct scaling *scaling, const struct rule *ru
 		}
 		at++;
 	}
-	FOR_ROW(i, &graph->writes, op)
-		tensor[at++] = (struct rule_tensor){ new_shape(scaling, graph->writes.item[i]),
-			graph->tensor[graph->writes.item[i]].dims };
+	FOR_ITEMS(written, &graph->writes, op)
+		tensor[at++] = (struct rule_tensor){ new_shape(scaling, written),
+			graph->tensor[written].dims };
 	struct error reason = { 0 };
 	enum status status = rule_bind(rule, tensor, operands, results, false, &scaling->binding, &reason);
 	mem_free(tensor);
@@ -275,9 +272,9 @@ static bool scale_count_once(struct scaling *scaling)
 	if (!ROOM(&scaling->arena, seen, graph->storages))
 		return false;
 	FOR(op, graph->ops)
-		FOR_ROW(i, &graph->writes, op)
-			FOR_ROW(j, &graph->reads, op) {
-				uint32_t t = graph->reads.item[j], s = graph->tensor[t].storage, result = graph->writes.item[i];
+		FOR_ITEMS(written, &graph->writes, op)
+			FOR_ITEMS(t, &graph->reads, op) {
+				uint32_t s = graph->tensor[t].storage, result = written;
 				if (s == graph->tensor[result].storage || seen[s] || graph->storage[s].allocator == NONE ||
 					!repeated(scaling, t, result))
 					continue;
@@ -297,8 +294,7 @@ static void count_copies(struct scaling *scaling)
 		scaling->report->copies++;
 		scaling->report->first_copy = op;
 		uint32_t result = graph->writes.item[graph->writes.start[op]];
-		FOR_ROW(i, &graph->users, graph->tensor[result].storage) {
-			uint32_t user = graph->users.item[i];
+		FOR_ITEMS(user, &graph->users, graph->tensor[result].storage) {
 			bool linear = csr_length(&graph->reads, user) == 3 && graph->reads.item[graph->reads.start[user] + 1] == result
 				&& (rules_traits(scaling->rules, graph->op[user].type) & TRAIT_BIASED) && csr_length(&graph->writes, user) == 1;
 			scaling->report->unfused += linear;
@@ -314,12 +310,11 @@ static bool scale_left_behind(const struct scaling *scaling, uint32_t op)
 	uint32_t storage = graph->tensor[graph->reads.item[graph->reads.start[op]]].storage;
 	if (graph->storage[storage].persistent || graph->op[op].phase != PHASE_FORWARD)
 		return false;
-	FOR_ROW(i, &graph->users, storage) {
-		uint32_t user = graph->users.item[i];
+	FOR_ITEMS(user, &graph->users, storage) {
 		if (user <= op || op_releases(&graph->op[user]))
 			continue;
-		FOR_ROW(j, &graph->reads, user)
-			if (graph->tensor[graph->reads.item[j]].storage == storage && scaling->moved[graph->reads.item[j]] == NONE)
+		FOR_ITEMS(read, &graph->reads, user)
+			if (graph->tensor[read].storage == storage && scaling->moved[read] == NONE)
 				return false;
 	}
 	return true;
@@ -359,13 +354,12 @@ static void plan_tensors(struct scaling *scaling)
 		scaling->tensors += scaling->unfused[op];
 		number += scaling->copied[op] + (uint32_t)scaling->unfused[op];
 		scaling->number[op] = number++;
-		FOR_ROW(i, &graph->writes, op) {
-			uint32_t result = graph->writes.item[i];
+		FOR_ITEMS(result, &graph->writes, op) {
 			uint32_t root = clone;
-			FOR_ROW(j, &graph->reads, op)
-				if (root == NONE && graph->tensor[graph->reads.item[j]].storage == graph->tensor[result].storage)
-					root = reads_sum(scaling, op, graph->reads.item[j]) ? scaling->sum[graph->reads.item[j]]
-						: scaling->moved[graph->reads.item[j]];
+			FOR_ITEMS(read, &graph->reads, op)
+				if (root == NONE && graph->tensor[read].storage == graph->tensor[result].storage)
+					root = reads_sum(scaling, op, read) ? scaling->sum[read]
+						: scaling->moved[read];
 			if (root != NONE && graph->tensor[result].alias != NONE)
 				scaling->alias[result] = scaling->moved[result] = root;
 			if (scaling->sum[result] != NONE) {
@@ -455,8 +449,7 @@ static bool scale_write_tensors(struct scaling *scaling)
 		}
 		if (scaling->unfused[op] && !scale_add_product(scaling, op))
 			return false;
-		FOR_ROW(i, &graph->writes, op) {
-			uint32_t result = graph->writes.item[i];
+		FOR_ITEMS(result, &graph->writes, op) {
 			int64_t shape[DIMS_MAX];
 			if (scaling->sum[result] == NONE)
 				continue;
@@ -474,12 +467,11 @@ static uint32_t released(const struct scaling *scaling, uint32_t op, uint32_t te
 {
 	const struct graph *graph = scaling->graph;
 	uint32_t storage = graph->tensor[tensor].storage, clone = NONE;
-	FOR_ROW(i, &graph->users, storage) {
-		uint32_t user = graph->users.item[i];
+	FOR_ITEMS(user, &graph->users, storage) {
 		if (user >= op || op_releases(&graph->op[user]))
 			continue;
-		FOR_ROW(j, &graph->reads, user)
-			if (graph->tensor[graph->reads.item[j]].storage == storage && scaling->moved[graph->reads.item[j]] == NONE)
+		FOR_ITEMS(item, &graph->reads, user)
+			if (graph->tensor[item].storage == storage && scaling->moved[item] == NONE)
 				clone = scaling->clone[user];
 	}
 	return clone == NONE ? tensor : clone;
@@ -541,17 +533,16 @@ static enum status scale_write_op(struct scaling *scaling, uint32_t op, uint32_t
 		return NO_MEMORY;
 	for (int i = 0; scaling->unfused[op] && i < 2 && status == OK; i++)
 		status = draft_read(draft, id, parts[i]);
-	FOR_ROW(i, &graph->reads, op)
+	FOR_ITEMS(read, &graph->reads, op)
 		if (status == OK && !scaling->unfused[op])
-			status = draft_read(draft, id, scale_operand_of(scaling, op, graph->reads.item[i], first, *clone));
+			status = draft_read(draft, id, scale_operand_of(scaling, op, read, first, *clone));
 	*clone += scaling->copied[op];
-	FOR_ROW(i, &graph->writes, op)
+	FOR_ITEMS(written, &graph->writes, op)
 		if (status == OK)
-			status = draft_write(draft, id, graph->writes.item[i]);
+			status = draft_write(draft, id, written);
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++)
 		status = draft_inplace(draft, id, graph->inplace[i].out, graph->inplace[i].in);
-	FOR_ROW(i, &graph->writes, op) {
-		uint32_t result = graph->writes.item[i];
+	FOR_ITEMS(result, &graph->writes, op) {
 		if (status != OK || scaling->sum[result] == NONE)
 			continue;
 		int64_t elements = count_elements(new_shape(scaling, result), graph->tensor[result].dims);
@@ -578,8 +569,8 @@ static enum status scale_write_graph(struct scaling *scaling)
 	FOR(op, graph->ops)
 		TRY(scale_write_op(scaling, op, &next));
 	FOR(op, graph->ops)
-		FOR_ROW(i, &graph->after, op)
-			TRY(draft_after(scaling->draft, scaling->number[op], scaling->number[graph->after.item[i]]));
+		FOR_ITEMS(item, &graph->after, op)
+			TRY(draft_after(scaling->draft, scaling->number[op], scaling->number[item]));
 	return OK;
 }
 

@@ -89,8 +89,7 @@ static void find_reserves(struct growing *growing, uint32_t op)
 	const int64_t before[4] = { from->tensor[x].shape[0], from->tensor[x].shape[1], from->tensor[x].shape[2],
 		from->tensor[y].shape[2] };
 	const int64_t after[4] = { wide[0], wide[1], wide[2], growing->shape[growing->start[y] + 2] };
-	FOR_ROW(i, &from->writes, op) {
-		uint32_t kept = from->writes.item[i];
+	FOR_ITEMS(kept, &from->writes, op) {
 		const struct tensor *tensor = &from->tensor[kept];
 		if (tensor->dtype != DTYPE_U8 || tensor->dims != 1 || memcmp(before, after, sizeof before) == 0)
 			continue;
@@ -126,9 +125,9 @@ static enum status scale_captured_bind_new(
 	HELD struct rule_tensor *MAKE(tensor, operands + (size_t)results);
 	NEED(tensor);
 	for (int s = 0; s < 2; s++)
-		FOR_ROW(i, sides[s], op)
-			tensor[count++] = (struct rule_tensor){ growing->shape + growing->start[sides[s]->item[i]],
-				growing->from->tensor[sides[s]->item[i]].dims };
+		FOR_ITEMS(item, sides[s], op)
+			tensor[count++] = (struct rule_tensor){ growing->shape + growing->start[item],
+				growing->from->tensor[item].dims };
 	return rule_bind(rule, tensor, operands, results, false, &growing->new, why);
 }
 
@@ -180,14 +179,14 @@ static enum status scale_captured_write_op(struct growing *growing, uint32_t id)
 		!(op.arguments = growth_arguments(&growing->arena, &op, growing->more)))
 		return NO_MEMORY;
 	NEED(draft_op(growing->draft, &op) != NONE);
-	FOR_ROW(i, &from->reads, id)
-		TRY(draft_read(growing->draft, id, from->reads.item[i]));
-	FOR_ROW(i, &from->writes, id)
-		TRY(draft_write(growing->draft, id, from->writes.item[i]));
+	FOR_ITEMS(read, &from->reads, id)
+		TRY(draft_read(growing->draft, id, read));
+	FOR_ITEMS(written, &from->writes, id)
+		TRY(draft_write(growing->draft, id, written));
 	FOR_SPAN(i, from->inplace_start, id)
 		TRY(draft_inplace(growing->draft, id, from->inplace[i].out, from->inplace[i].in));
-	FOR_ROW(i, &from->after, id)
-		TRY(draft_after(growing->draft, id, from->after.item[i]));
+	FOR_ITEMS(item, &from->after, id)
+		TRY(draft_after(growing->draft, id, item));
 	return OK;
 }
 

@@ -39,10 +39,10 @@ static void mark_update(const struct graph *graph, bool *summed)
 	FOR(op, graph->ops) {
 		if (graph->op[op].phase != PHASE_UPDATE)
 			continue;
-		FOR_ROW(i, &graph->reads, op)
-			summed[graph->tensor[graph->reads.item[i]].storage] = true;
-		FOR_ROW(i, &graph->writes, op)
-			summed[graph->tensor[graph->writes.item[i]].storage] = true;
+		FOR_ITEMS(read, &graph->reads, op)
+			summed[graph->tensor[read].storage] = true;
+		FOR_ITEMS(written, &graph->writes, op)
+			summed[graph->tensor[written].storage] = true;
 	}
 }
 
@@ -53,11 +53,11 @@ static void mark_samples(const struct graph *graph, const bool *summed, bool *ch
 		changed[t] = graph->tensor[t].writer == NONE && graph->tensor[t].kind == KIND_INPUT && graph->tensor[t].dims > 0;
 	FOR(op, graph->ops) {
 		bool samples = false;
-		FOR_ROW(i, &graph->reads, op) /* a loss is one number for all samples, and its gradient is of each */
-			samples |= changed[graph->reads.item[i]];
-		FOR_ROW(i, &graph->writes, op) {
-			const struct tensor *result = &graph->tensor[graph->writes.item[i]];
-			changed[graph->writes.item[i]] = samples && result->dims > 0 && !summed[result->storage] &&
+		FOR_ITEMS(read, &graph->reads, op) /* a loss is one number for all samples, and its gradient is of each */
+			samples |= changed[read];
+		FOR_ITEMS(written, &graph->writes, op) {
+			const struct tensor *result = &graph->tensor[written];
+			changed[written] = samples && result->dims > 0 && !summed[result->storage] &&
 				!kind_persistent(graph->storage[result->storage].kind);
 		}
 	}

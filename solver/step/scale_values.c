@@ -134,8 +134,8 @@ static bool is_counted(const struct reach *reach, uint32_t factor)
 	FOR(op, reach->graph->ops) {
 		if (csr_length(&reach->graph->reads, op) > 0)
 			continue;
-		FOR_ROW(i, &reach->graph->writes, op) {
-			uint32_t t = reach->graph->writes.item[i], start = factors->dim_start[t];
+		FOR_ITEMS(t, &reach->graph->writes, op) {
+			uint32_t start = factors->dim_start[t];
 			if (reach->graph->tensor[t].dims == 1 && factors->dim[start].count == 1 &&
 				factors->part[factors->dim[start].first] == factor)
 				return true;
@@ -219,9 +219,9 @@ static void follow_reserve(struct reach *reach, const struct rules *rules, uint3
 		if (d < 3 && __builtin_mul_overflow(to, after[d], &to))
 			to = BYTES_MAX;
 	}
-	FOR_ROW(i, &graph->writes, op) {
-		const struct tensor *kept = &graph->tensor[graph->writes.item[i]];
-		const struct factor_term *term = &factors->dim[factors->dim_start[graph->writes.item[i]]];
+	FOR_ITEMS(written, &graph->writes, op) {
+		const struct tensor *kept = &graph->tensor[written];
+		const struct factor_term *term = &factors->dim[factors->dim_start[written]];
 		if (kept->dtype != DTYPE_U8 || kept->dims != 1 || kept->bytes <= 0 || term->count != 1 ||
 			memcmp(before, after, sizeof before) == 0)
 			continue;
@@ -259,12 +259,11 @@ static bool scale_values_stays_whole(const struct reach *reach, const struct rul
 	FOR(d, tensor->dims)
 		if (reach->values->shape[start + d] > tensor->shape[d])
 			return false;
-	FOR_ROW(i, &graph->users, tensor->storage) {
-		uint32_t op = graph->users.item[i];
+	FOR_ITEMS(op, &graph->users, tensor->storage) {
 		const struct rule *rule = rules_find(rules, graph->op[op].type);
 		bool reads = false;
-		FOR_ROW(j, &graph->reads, op)
-			reads |= graph->reads.item[j] == t;
+		FOR_ITEMS(item, &graph->reads, op)
+			reads |= item == t;
 		if (reads && (!rule || !(rule->traits & TRAIT_SLICE)))
 			return false;
 	}

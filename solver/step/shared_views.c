@@ -88,8 +88,8 @@ static bool find_same(struct sharing *sharing)
 	FOR(op, graph->ops) {
 		FOR_SPAN(i, graph->inplace_start, op)
 			sharing->fixed[graph->tensor[graph->inplace[i].in].storage] = true;
-		FOR_ROW(i, &graph->after, op)
-			sharing->tied[op] = sharing->tied[graph->after.item[i]] = true;
+		FOR_ITEMS(item, &graph->after, op)
+			sharing->tied[op] = sharing->tied[item] = true;
 	}
 	FOR(op, graph->ops)
 		if (shared_views_is_plain_view(sharing, op))

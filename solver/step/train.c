@@ -63,8 +63,7 @@ static void train_find_needs(struct train *train)
 		train->needs[t] = trainable(&graph->tensor[t]);
 	FOR(op, graph->ops) {
 		bool needed = false;
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t tensor = graph->reads.item[i];
+		FOR_ITEMS(tensor, &graph->reads, op) {
 			needed |= train->needs[tensor];
 			if (train->first_reader[tensor] == NONE)
 				train->first_reader[tensor] = op;
@@ -73,8 +72,8 @@ static void train_find_needs(struct train *train)
 			continue;
 		if (!rules_find(train->options->rules, graph->op[op].type))
 			note_opaque(train, graph->op[op].type);
-		FOR_ROW(i, &graph->writes, op)
-			train->needs[graph->writes.item[i]] = train_floating(graph->tensor[graph->writes.item[i]].dtype);
+		FOR_ITEMS(written, &graph->writes, op)
+			train->needs[written] = train_floating(graph->tensor[written].dtype);
 	}
 }
 
@@ -314,11 +313,9 @@ static bool kept_for_backward(const struct graph *graph, const struct rules *rul
 		csr_length(&graph->writes, op) != 1)
 		return false;
 	uint32_t storage = graph->tensor[graph->writes.item[graph->writes.start[op]]].storage;
-	FOR_ROW(i, &graph->users, storage) {
-		uint32_t user = graph->users.item[i];
+	FOR_ITEMS(user, &graph->users, storage)
 		if (user != op && graph->op[user].phase == PHASE_FORWARD)
 			return false;
-	}
 	return !graph->storage[storage].live_out;
 }
 
@@ -326,8 +323,8 @@ static bool kept_for_backward(const struct graph *graph, const struct rules *rul
 static uint32_t behind_update(const struct graph *step)
 {
 	FOR(op, step->ops)
-		FOR_ROW(i, &step->pred, op)
-			if (step->op[op].phase == PHASE_FORWARD && step->op[step->pred.item[i]].phase == PHASE_UPDATE &&
+		FOR_ITEMS(before, &step->pred, op)
+			if (step->op[op].phase == PHASE_FORWARD && step->op[before].phase == PHASE_UPDATE &&
 				!op_releases(&step->op[op]))
 				return op;
 	return NONE;
@@ -346,10 +343,10 @@ static void copy_forward(struct build *build, const struct graph *step, const st
 	FOR(i, step->ops) {
 		bool keep = step->op[i].phase == PHASE_FORWARD && !kept_for_backward(step, rules, i);
 		op[i] = keep ? 0 : NONE;
-		FOR_ROW(j, &step->reads, i)
-			train_want(step, step->reads.item[j], keep, wanted);
-		FOR_ROW(j, &step->writes, i)
-			train_want(step, step->writes.item[j], keep, wanted);
+		FOR_ITEMS(read, &step->reads, i)
+			train_want(step, read, keep, wanted);
+		FOR_ITEMS(written, &step->writes, i)
+			train_want(step, written, keep, wanted);
 	}
 	for (uint32_t t = 0; t < step->tensors && build->status == OK; t++) {
 		const struct tensor *record = &step->tensor[t];

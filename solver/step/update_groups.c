@@ -31,10 +31,10 @@ static void take_row_of_all(const struct graph *graph, uint32_t op, struct rows 
 {
 	rows->count = 1;
 	rows->width = 0;
-	FOR_ROW(i, &graph->reads, op)
-		rows->tensor[rows->width++] = graph->reads.item[i];
-	FOR_ROW(i, &graph->writes, op)
-		rows->tensor[rows->width++] = graph->writes.item[i];
+	FOR_ITEMS(read, &graph->reads, op)
+		rows->tensor[rows->width++] = read;
+	FOR_ITEMS(written, &graph->writes, op)
+		rows->tensor[rows->width++] = written;
 	FOR_SPAN(i, graph->inplace_start, op)
 		rows->tensor[rows->width++] = graph->inplace[i].in;
 }
@@ -103,8 +103,8 @@ static bool is_outside(const struct graph *graph, bool eager, uint32_t storage)
 /* Whether a storage that stays over the step is a parameter's gradient: the backward pass adds to it. */
 static bool backward_adds(const struct graph *graph, uint32_t storage)
 {
-	FOR_ROW(i, &graph->members, storage) {
-		uint32_t writer = graph->tensor[graph->members.item[i]].writer;
+	FOR_ITEMS(member, &graph->members, storage) {
+		uint32_t writer = graph->tensor[member].writer;
 		if (writer != NONE && graph->op[writer].phase == PHASE_BACKWARD)
 			return true;
 	}

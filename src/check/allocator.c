@@ -276,8 +276,8 @@ enum status check_two_steps(const struct check *check, struct arena *arena, stru
 			continue;
 		if (storage && storage->persistent && storage->kind == KIND_OPTIMIZER && csr_length(&graph->users, item) > 0) {
 			lower = ops;
-			FOR_ROW(u, &graph->users, item)
-				lower = check->position[graph->users.item[u]] < lower ? check->position[graph->users.item[u]] : lower;
+			FOR_ITEMS(user, &graph->users, item)
+				lower = check->position[user] < lower ? check->position[user] : lower;
 		}
 		if (storage && storage->live_out)
 			upper = storage->persistent || begin + ops == steps * ops ? steps * ops : lower + ops;

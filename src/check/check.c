@@ -227,10 +227,10 @@ static enum status src_check_order(struct check *check)
 		check->order[i] = op;
 	}
 	FOR(op, graph->ops)
-		FOR_ROW(d, &graph->pred, op)
-			if (check->position[graph->pred.item[d]] > check->position[op])
+		FOR_ITEMS(item, &graph->pred, op)
+			if (check->position[item] > check->position[op])
 				return check_wrong(check, "op \"%.100s\" runs before \"%.100s\", which it depends on", graph->op[op].name,
-					graph->op[graph->pred.item[d]].name);
+					graph->op[item].name);
 	FOR(p, check->scenario.pins) {
 		const struct pin *pin = &check->scenario.pin[p];
 		uint32_t a = pin->kind == PIN_ORDER ? graph_find_op(graph, pin->a) : NONE,

@@ -336,8 +336,8 @@ static struct waiting check_layout_sent_by(const struct check *check, uint32_t o
 	struct waiting waiting = { 0, check->bytes[graph->tensor[tensor].storage], check->position[op], check->position[op],
 		tensor, 0 };
 	FOR(reader, graph->ops)
-		FOR_ROW(i, &graph->reads, reader)
-			if (graph->reads.item[i] == copy && check->position[reader] > waiting.last)
+		FOR_ITEMS(read, &graph->reads, reader)
+			if (read == copy && check->position[reader] > waiting.last)
 				waiting.last = check->position[reader];
 	return waiting;
 }

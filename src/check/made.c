@@ -149,8 +149,8 @@ static void chunks_join(struct chunks *chunks, uint32_t op, uint32_t result)
 {
 	const struct graph *after = chunks->after;
 	uint32_t of = chunks->part[after->reads.item[after->reads.start[op]]].of, chunk = 0;
-	FOR_ROW(i, &after->reads, op) {
-		struct portion part = chunks->part[after->reads.item[i]];
+	FOR_ITEMS(read, &after->reads, op) {
+		struct portion part = chunks->part[read];
 		if (part.kind != PART_CHUNK || part.of != of || part.chunk != chunk++)
 			return;
 	}
@@ -167,8 +167,8 @@ static void chunks_pass_on(struct chunks *chunks, uint32_t op)
 	const char *factors = rule ? rule->factors : "";
 	struct portion first = reads ? chunks->part[after->reads.item[after->reads.start[op]]]
 		: (struct portion){ PART_HELP, NONE, 0 };
-	FOR_ROW(i, &after->writes, op) {
-		uint32_t result = after->writes.item[i], named = graph_find_tensor(chunks->before, after->tensor[result].name);
+	FOR_ITEMS(result, &after->writes, op) {
+		uint32_t named = graph_find_tensor(chunks->before, after->tensor[result].name);
 		bool in_place = after->inplace_start[op] < after->inplace_start[op + 1];
 		if (strcmp(factors, "@split") == 0 && first.kind == PART_WHOLE)
 			chunks->part[result] = (struct portion){ PART_CHUNK, first.of, position };
@@ -204,9 +204,9 @@ static enum status check_whole_op(struct chunks *chunks, uint32_t op, uint32_t o
 		if (part.kind != PART_WHOLE || part.of != before->reads.item[before->reads.start[of] + i])
 			return check_wrong(chunks->check, "op \"%.100s\" reads other values", before->op[of].name);
 	}
-	FOR_ROW(i, &after->writes, op)
-		chunks->part[after->writes.item[i]] = (struct portion){ PART_WHOLE,
-			graph_find_tensor(before, chunks_tensor_name(chunks, after->writes.item[i])), 0 };
+	FOR_ITEMS(written, &after->writes, op)
+		chunks->part[written] = (struct portion){ PART_WHOLE,
+			graph_find_tensor(before, chunks_tensor_name(chunks, written)), 0 };
 	return OK;
 }
 

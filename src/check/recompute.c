@@ -40,9 +40,9 @@ static int64_t recompute_ranks_aligned(int64_t bytes, int64_t unit)
 /* Something behind the pass, or that runs again, reads the storage itself. */
 static bool read_late(const struct graph *graph, uint32_t s)
 {
-	FOR_ROW(i, &graph->users, s) {
-		const struct op *op = &graph->op[graph->users.item[i]];
-		if ((op->phase == PHASE_BACKWARD || op->recomputed) && graph->storage[s].allocator != graph->users.item[i])
+	FOR_ITEMS(user, &graph->users, s) {
+		const struct op *op = &graph->op[user];
+		if ((op->phase == PHASE_BACKWARD || op->recomputed) && graph->storage[s].allocator != user)
 			return true;
 	}
 	return false;

@@ -22,8 +22,8 @@ static int64_t savings_peak_of(struct check *check, const uint32_t *position, bo
 		uint32_t first = storage->allocator == NONE || storage->persistent ? 0 : position[storage->allocator], last = first;
 		if (storage->live_out)
 			last = graph->ops ? graph->ops - 1 : 0;
-		FOR_ROW(i, &graph->users, s)
-			last = position[graph->users.item[i]] > last ? position[graph->users.item[i]] : last;
+		FOR_ITEMS(user, &graph->users, s)
+			last = position[user] > last ? position[user] : last;
 		change[first] += there ? align_up(storage->bytes, alignment) : 0;
 		change[last + 1] -= there ? align_up(storage->bytes, alignment) : 0;
 	}

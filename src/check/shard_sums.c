@@ -15,8 +15,8 @@ struct sums {
 static int64_t bytes_in_row(const struct graph *graph, const struct csr *tensors, uint32_t op)
 {
 	int64_t bytes = 0;
-	FOR_ROW(i, tensors, op)
-		bytes += graph->tensor[tensors->item[i]].bytes;
+	FOR_ITEMS(tensor, tensors, op)
+		bytes += graph->tensor[tensor].bytes;
 	return bytes;
 }
 

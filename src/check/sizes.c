@@ -74,9 +74,9 @@ static enum status sizes_compare_op(struct comparison *comparison, uint32_t op)
 	uint32_t other = graph_find_op(after, before->op[op].name);
 	struct error why = { 0 };
 	bool changed = false;
-	FOR_ROW(i, &before->writes, op)
-		changed |= !sizes_same_shape(&before->tensor[before->writes.item[i]],
-			&after->tensor[graph_find_tensor(after, before->tensor[before->writes.item[i]].name)]);
+	FOR_ITEMS(written, &before->writes, op)
+		changed |= !sizes_same_shape(&before->tensor[written],
+			&after->tensor[graph_find_tensor(after, before->tensor[written].name)]);
 	const struct rule *rule = changed && other != NONE ? rules_find(comparison->rules, after->op[other].type) : NULL;
 	if (!rule || comparison->flat)
 		return !changed || comparison->flat || comparison->captured

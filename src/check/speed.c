@@ -36,8 +36,8 @@ static bool check_speed_adds_up(const struct graph *graph, uint32_t op)
 	if (csr_length(&graph->writes, op) != 1)
 		return false;
 	uint32_t to = graph->tensor[graph->writes.item[graph->writes.start[op]]].storage;
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t from = graph->reads.item[i], writer = graph->tensor[from].writer;
+	FOR_ITEMS(from, &graph->reads, op) {
+		uint32_t writer = graph->tensor[from].writer;
 		if (graph->tensor[from].storage == to)
 			found |= writer == NONE;
 		else
@@ -56,8 +56,8 @@ static void find_once(const struct graph *graph, bool *once)
 		FOR(op, graph->ops) {
 			if (once[op] || is_pass(graph, op) || graph->op[op].phase == PHASE_UPDATE)
 				continue;
-			FOR_ROW(i, &graph->pred, op)
-				once[op] |= once[graph->pred.item[i]] || check_speed_adds_up(graph, graph->pred.item[i]);
+			FOR_ITEMS(before, &graph->pred, op)
+				once[op] |= once[before] || check_speed_adds_up(graph, before);
 			more |= once[op];
 		}
 	}

@@ -23,9 +23,9 @@ struct life storage_life(const struct graph *graph, const uint32_t *position, ui
 		return (struct life){ NONE, NONE };
 	struct life life = { .first = storage->allocator == NONE || storage->persistent ? 0 : position[storage->allocator] };
 	life.last = storage->live_out ? graph->ops ? graph->ops - 1 : 0 : life.first;
-	FOR_ROW(i, &graph->users, s)
-		if (position[graph->users.item[i]] > life.last)
-			life.last = position[graph->users.item[i]];
+	FOR_ITEMS(user, &graph->users, s)
+		if (position[user] > life.last)
+			life.last = position[user];
 	return life;
 }
 
@@ -33,8 +33,8 @@ struct life storage_life(const struct graph *graph, const uint32_t *position, ui
 static bool stands_still(const struct graph *graph, uint32_t op)
 {
 	bool waited = false;
-	FOR_ROW(i, &graph->succ, op)
-		waited |= graph->op[graph->succ.item[i]].added == ADDED_OFFLOAD_WAIT;
+	FOR_ITEMS(after, &graph->succ, op)
+		waited |= graph->op[after].added == ADDED_OFFLOAD_WAIT;
 	return graph->op[op].added == ADDED_OFFLOAD_WAIT || (graph->op[op].added == ADDED_OFFLOAD && !waited);
 }
 
@@ -73,8 +73,7 @@ static void streams_add_storage(struct summing *summing, const uint32_t *positio
 		return;
 	int64_t from = life.first == 0 ? 0 : summing->begin[life.first],
 			until = life.last == graph->ops - 1 ? summing->time->total : summing->end[life.last];
-	FOR_ROW(i, &graph->users, s) {
-		uint32_t op = graph->users.item[i];
+	FOR_ITEMS(op, &graph->users, s) {
 		if (graph->op[op].added != ADDED_OFFLOAD && graph->op[op].added != ADDED_FETCH)
 			continue;
 		from = summing->time->start[op] < from ? summing->time->start[op] : from;

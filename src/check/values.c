@@ -60,9 +60,9 @@ static uint64_t view_symbol(const struct run *run, uint32_t op)
 /* Where a view begins: the operand of its storage. */
 static uint32_t viewed(const struct graph *graph, uint32_t op, uint32_t tensor)
 {
-	FOR_ROW(i, &graph->reads, op)
-		if (graph->tensor[graph->reads.item[i]].storage == graph->tensor[tensor].storage)
-			return graph->reads.item[i];
+	FOR_ITEMS(read, &graph->reads, op)
+		if (graph->tensor[read].storage == graph->tensor[tensor].storage)
+			return read;
 	return graph->tensor[tensor].alias;
 }
 
@@ -131,8 +131,8 @@ static uint64_t biased_symbols(const struct run *run, uint32_t op, uint32_t prod
 {
 	const struct csr *reads = &run->graph->reads;
 	uint64_t read = hash_join(1, operand_symbol(run, reads->item[reads->start[op] + 1]));
-	FOR_ROW(i, reads, product)
-		read = hash_join(read, operand_symbol(run, reads->item[i]));
+	FOR_ITEMS(item, reads, product)
+		read = hash_join(read, operand_symbol(run, item));
 	return read;
 }
 
@@ -166,11 +166,9 @@ static uint64_t sum_symbol(const struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
 	uint64_t sum = 0;
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t tensor = graph->reads.item[i];
+	FOR_ITEMS(tensor, &graph->reads, op)
 		sum += is_grouped_sum(run, graph->tensor[tensor].writer) ? run->content[graph->tensor[tensor].storage]
 			: operand_symbol(run, tensor);
-	}
 	return sum;
 }
 
@@ -194,8 +192,8 @@ static void check_values_run_op(struct run *run, uint32_t op)
 	uint64_t result = hash_join(read, text_hash(op_repeated(graph, op))), position = 0;
 	bool sum = is_grouped_sum(run, op);
 	uint64_t summed = sum ? sum_symbol(run, op) : 0;
-	FOR_ROW(i, &graph->writes, op) {
-		uint32_t tensor = graph->writes.item[i], storage = graph->tensor[tensor].storage,
+	FOR_ITEMS(tensor, &graph->writes, op) {
+		uint32_t storage = graph->tensor[tensor].storage,
 				 over = graph_written_over(graph, op, tensor);
 		bool view = over == NONE && graph->tensor[tensor].alias != NONE;
 		if (same) {
@@ -262,8 +260,8 @@ static bool is_released_away(const struct run *before, const struct run *after, 
 {
 	const struct graph *graph = after->graph;
 	bool away = op_releases(&before->graph->op[op]) && csr_length(&before->graph->reads, op) > 0;
-	FOR_ROW(i, &before->graph->reads, op) {
-		uint32_t tensor = graph_find_tensor(graph, before->graph->tensor[before->graph->reads.item[i]].name);
+	FOR_ITEMS(read, &before->graph->reads, op) {
+		uint32_t tensor = graph_find_tensor(graph, before->graph->tensor[read].name);
 		bool leaves = false;
 		for (uint32_t k = tensor == NONE ? 0 : graph->users.start[graph->tensor[tensor].storage];
 			tensor != NONE && k < graph->users.start[graph->tensor[tensor].storage + 1]; k++)
@@ -312,11 +310,9 @@ static bool is_late_release(const struct run *run, uint32_t op)
 	if (!(run->allowed & VALUES_COPIES) || !op_releases(&graph->op[op]) || csr_length(&graph->reads, op) != 1)
 		return false;
 	uint32_t tensor = graph->reads.item[graph->reads.start[op]];
-	FOR_ROW(i, &graph->users, graph->tensor[tensor].storage) {
-		uint32_t user = graph->users.item[i];
+	FOR_ITEMS(user, &graph->users, graph->tensor[tensor].storage)
 		if (user < op && is_transparent(run, user) && graph->reads.item[graph->reads.start[user]] == tensor)
 			return true;
-	}
 	return false;
 }
 

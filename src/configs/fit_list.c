@@ -100,10 +100,10 @@ static int64_t for_same_work(const struct fit_way *way, int64_t time)
 static bool is_of_loss(const struct rules *rules, const struct graph *graph, uint32_t op)
 {
 	bool loss = rules_traits(rules, graph->op[op].type) & (TRAIT_CLASSES | TRAIT_WIDE);
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t storage = graph->tensor[graph->reads.item[i]].storage;
-		FOR_ROW(k, &graph->users, storage)
-			loss |= (rules_traits(rules, graph->op[graph->users.item[k]].type) & TRAIT_CLASSES) != 0;
+	FOR_ITEMS(read, &graph->reads, op) {
+		uint32_t storage = graph->tensor[read].storage;
+		FOR_ITEMS(user, &graph->users, storage)
+			loss |= (rules_traits(rules, graph->op[user].type) & TRAIT_CLASSES) != 0;
 	}
 	return loss;
 }
@@ -143,12 +143,10 @@ static void fit_list_holds(const struct graph *graph, uint32_t op, char *text, s
 	char amount[32];
 	for (int shown = 0; shown < 4; shown++) {
 		uint32_t most = NONE;
-		FOR_ROW(i, &graph->touches, op) {
-			uint32_t next = graph->touches.item[i];
+		FOR_ITEMS(next, &graph->touches, op)
 			if ((last == NONE || fit_list_is_larger(graph, last, next)) &&
 				(most == NONE || fit_list_is_larger(graph, next, most)))
 				most = next;
-		}
 		if (most == NONE)
 			break;
 		last = most;

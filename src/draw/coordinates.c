@@ -26,8 +26,8 @@ static void find_depths(const struct csr *succ, uint32_t nodes, uint32_t *waitin
 	uint32_t count = 0, begin = 0;
 	CLEAR(waiting, nodes);
 	FOR(node, nodes)
-		FOR_ROW(i, succ, node)
-			waiting[succ->item[i]]++;
+		FOR_ITEMS(after, succ, node)
+			waiting[after]++;
 	FOR(node, nodes)
 		if (!waiting[node])
 			queue[count++] = node;
@@ -39,8 +39,7 @@ static void find_depths(const struct csr *succ, uint32_t nodes, uint32_t *waitin
 			queue[count++] = spare;
 		}
 		uint32_t node = queue[begin++];
-		FOR_ROW(i, succ, node) {
-			uint32_t next = succ->item[i];
+		FOR_ITEMS(next, succ, node) {
 			if (!waiting[next])
 				continue;
 			if (depth[next] < depth[node] + 1)
@@ -59,14 +58,14 @@ static void lower_loose(
 	uint32_t nodes = drawing->nodes;
 	FOR(i, nodes) {
 		enum phase phase = phase_of(drawing, queue[i]);
-		FOR_ROW(j, succ, queue[i])
-			tight[succ->item[j]] |= tight[queue[i]] || phase != phase_of(drawing, succ->item[j]) || phase == PHASE_FORWARD;
+		FOR_ITEMS(after, succ, queue[i])
+			tight[after] |= tight[queue[i]] || phase != phase_of(drawing, after) || phase == PHASE_FORWARD;
 	}
 	for (uint32_t i = nodes; i-- > 0; ) {
 		uint32_t nearest = NONE;
-		FOR_ROW(j, succ, queue[i])
-			if (depth[succ->item[j]] < nearest)
-				nearest = depth[succ->item[j]];
+		FOR_ITEMS(item, succ, queue[i])
+			if (depth[item] < nearest)
+				nearest = depth[item];
 		if (!tight[queue[i]] && nearest != NONE && nearest > depth[queue[i]])
 			depth[queue[i]] = nearest - 1;
 	}

@@ -26,8 +26,8 @@ struct chained { uint32_t node, next; };
 
 static bool reads_from(const struct graph *graph, uint32_t op, uint32_t writer)
 {
-	FOR_ROW(i, &graph->reads, op)
-		if (graph->tensor[graph->reads.item[i]].writer == writer)
+	FOR_ITEMS(read, &graph->reads, op)
+		if (graph->tensor[read].writer == writer)
 			return true;
 	return false;
 }
@@ -44,8 +44,8 @@ static void groups_spread(const struct graph *graph, bool *in, uint32_t *queue, 
 		for (; begin < end; begin++) {
 			const struct csr *rows[] = { &graph->pred, &graph->succ };
 			for (int side = 0; side < 2; side++)
-				FOR_ROW(i, rows[side], queue[begin]) {
-					uint32_t op = queue[begin], other = rows[side]->item[i];
+				FOR_ITEMS(item, rows[side], queue[begin]) {
+					uint32_t op = queue[begin], other = item;
 					if (in[other] || !(side == 0 ? reads_from(graph, op, other) : reads_from(graph, other, op)))
 						continue;
 					queue[count++] = other;
@@ -65,8 +65,8 @@ static enum status select_around(struct builder *builder, const struct draw_opti
 	if (op != NONE) {
 		builder->in[op] = true;
 	} else {
-		FOR_ROW(i, &graph->users, graph->tensor[tensor].storage)
-			builder->in[graph->users.item[i]] = true;
+		FOR_ITEMS(user, &graph->users, graph->tensor[tensor].storage)
+			builder->in[user] = true;
 	}
 	groups_spread(graph, builder->in, builder->queue, options->hops);
 	return OK;
@@ -91,8 +91,8 @@ static enum status select_alive(struct builder *builder)
 		if (!alive_at_peak(plan, storage))
 			continue;
 		uint32_t next = NONE;
-		FOR_ROW(i, &graph->users, storage) {
-			uint32_t position = plan->ordered->position[graph->users.item[i]];
+		FOR_ITEMS(user, &graph->users, storage) {
+			uint32_t position = plan->ordered->position[user];
 			if (position >= plan->ordered->peak_position && (next == NONE || position < next))
 				next = position;
 		}
@@ -197,8 +197,8 @@ static bool path_between(struct builder *builder, uint32_t node, uint32_t op)
 	const struct graph *graph = builder->drawing->graph;
 	uint32_t count = 0;
 	builder->round++;
-	FOR_ROW(i, &graph->pred, op) {
-		uint32_t before = node_before(builder, op, graph->pred.item[i]);
+	FOR_ITEMS(item, &graph->pred, op) {
+		uint32_t before = node_before(builder, op, item);
 		if (before == NONE || before == node || builder->seen[before] == builder->round)
 			continue;
 		builder->seen[before] = builder->round;
@@ -222,8 +222,8 @@ static enum status link_preds(struct builder *builder, uint32_t op, uint32_t nod
 {
 	const struct graph *graph = builder->drawing->graph;
 	enum status status = OK;
-	FOR_ROW(i, &graph->pred, op) {
-		uint32_t before = node_before(builder, op, graph->pred.item[i]);
+	FOR_ITEMS(item, &graph->pred, op) {
+		uint32_t before = node_before(builder, op, item);
 		if (before != NONE && before != node && status == OK)
 			status = groups_add_link(builder, node, before);
 	}
@@ -293,8 +293,8 @@ static enum status groups_gather(struct builder *builder)
 static int64_t made_bytes(const struct graph *graph, uint32_t op)
 {
 	int64_t bytes = 0;
-	FOR_ROW(i, &graph->touches, op) {
-		const struct storage *storage = &graph->storage[graph->touches.item[i]];
+	FOR_ITEMS(touched, &graph->touches, op) {
+		const struct storage *storage = &graph->storage[touched];
 		if (storage->allocator == op && !storage->persistent)
 			bytes += storage->bytes;
 	}
@@ -337,9 +337,9 @@ static enum status groups_measure(struct builder *builder)
 		node->centre |= op == builder->centre;
 		node->peak |= plan && plan->ordered->peak_position != NONE &&
 			plan->ordered->result.order[plan->ordered->peak_position] == op;
-		FOR_ROW(i, &graph->touches, op)
-			if (graph->storage[graph->touches.item[i]].allocator == op && alive_at_peak(plan, graph->touches.item[i]))
-				node->alive += graph->storage[graph->touches.item[i]].bytes;
+		FOR_ITEMS(touched, &graph->touches, op)
+			if (graph->storage[touched].allocator == op && alive_at_peak(plan, touched))
+				node->alive += graph->storage[touched].bytes;
 		if (drawing->depth && builder->seen[builder->stand_in[op]] == builder->round)
 			continue;
 		builder->seen[builder->stand_in[op]] = builder->round;
@@ -374,8 +374,8 @@ static uint32_t collect_flows(struct builder *builder, struct flow *flow)
 		uint32_t to = drawing->node_of[op];
 		if (to == NONE)
 			continue;
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t tensor = graph->reads.item[i], writer = graph->tensor[tensor].writer;
+		FOR_ITEMS(tensor, &graph->reads, op) {
+			uint32_t writer = graph->tensor[tensor].writer;
 			const struct storage *storage = &graph->storage[graph->tensor[tensor].storage];
 			if (writer != NONE && drawing->node_of[writer] == NONE) /* a view's op that is not in the picture */
 				writer = storage->allocator;
@@ -383,8 +383,8 @@ static uint32_t collect_flows(struct builder *builder, struct flow *flow)
 			if (from != NONE && from != to && (drawing->ops || !storage->persistent))
 				flow[flows++] = (struct flow){ from, to, graph->tensor[tensor].storage, tensor };
 		}
-		FOR_ROW(i, &graph->after, op) {
-			uint32_t from = node_before(builder, op, graph->after.item[i]);
+		FOR_ITEMS(item, &graph->after, op) {
+			uint32_t from = node_before(builder, op, item);
 			if (from != NONE && from != to && drawing->ops)
 				flow[flows++] = (struct flow){ from, to, NONE, NONE };
 		}

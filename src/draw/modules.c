@@ -127,8 +127,8 @@ static void sign(const struct graph *graph, struct modules *modules)
 {
 	FOR(op, graph->ops) {
 		uint64_t own = hash_join(modules_hash_text(graph->op[op].type), graph->op[op].phase);
-		FOR_ROW(i, &graph->writes, op)
-			own = hash_join(own, (uint64_t)graph->tensor[graph->writes.item[i]].bytes);
+		FOR_ITEMS(written, &graph->writes, op)
+			own = hash_join(own, (uint64_t)graph->tensor[written].bytes);
 		uint64_t below = 0;
 		for (uint32_t module = modules->of_op[op]; module != NONE; module = modules->module[module].parent) {
 			modules->module[module].signature += hash_join(own, below);

@@ -140,8 +140,7 @@ static void add_uses(struct fsdp *fsdp, uint32_t gather, uint32_t result)
 	bool kept = fsdp->step->scenario->value[K_reshard_after_forward] == 0;
 	uint32_t parameter = NONE;
 	struct gather first = { .use = INT64_MAX };
-	FOR_ROW(i, &fsdp->graph->users, result) {
-		uint32_t op = fsdp->graph->users.item[i];
+	FOR_ITEMS(op, &fsdp->graph->users, result) {
 		if (op == gather || fsdp_unit_of(fsdp, op) == NONE ||
 			(parameter == NONE && (parameter = gathered_from(fsdp, result)) == NONE))
 			continue;
@@ -170,8 +169,7 @@ static void find_gathers(struct fsdp *fsdp)
 static uint32_t master_of(const struct graph *graph, uint32_t parameter)
 {
 	uint32_t master = NONE;
-	FOR_ROW(i, &graph->users, parameter) {
-		uint32_t op = graph->users.item[i];
+	FOR_ITEMS(op, &graph->users, parameter) {
 		if (graph->op[op].phase != PHASE_UPDATE || csr_length(&graph->touches, op) != 2 ||
 			graph->inplace_start[op] == graph->inplace_start[op + 1])
 			continue;
@@ -235,8 +233,8 @@ static void fsdp_find_groups(struct fsdp *fsdp)
 
 static bool read_by_update(const struct graph *graph, uint32_t storage)
 {
-	FOR_ROW(i, &graph->users, storage)
-		if (graph->op[graph->users.item[i]].phase == PHASE_UPDATE)
+	FOR_ITEMS(user, &graph->users, storage)
+		if (graph->op[user].phase == PHASE_UPDATE)
 			return true;
 	return false;
 }
@@ -311,8 +309,8 @@ static void replace_gradients(struct fsdp *fsdp)
 
 static bool reads_parameter(const struct graph *graph, uint32_t op)
 {
-	FOR_ROW(i, &graph->reads, op)
-		if (graph->storage[fsdp_origin_of(graph, graph->tensor[graph->reads.item[i]].storage)].kind == KIND_PARAMETER)
+	FOR_ITEMS(read, &graph->reads, op)
+		if (graph->storage[fsdp_origin_of(graph, graph->tensor[read].storage)].kind == KIND_PARAMETER)
 			return true;
 	return false;
 }
@@ -440,8 +438,8 @@ static void fsdp_add_storage(struct fsdp *fsdp, uint32_t s, int64_t bytes)
 	int64_t first = 0;
 	if (storage->kind == KIND_OPTIMIZER && !fsdp->stays[s] && csr_length(&graph->users, s) > 0) {
 		first = graph->ops;
-		FOR_ROW(i, &graph->users, s)
-			first = fsdp->position[graph->users.item[i]] < first ? fsdp->position[graph->users.item[i]] : first;
+		FOR_ITEMS(user, &graph->users, s)
+			first = fsdp->position[user] < first ? fsdp->position[user] : first;
 	}
 	if (fsdp->shift == 0 && fsdp->upper[s] > 0)
 		fsdp_add(fsdp, COMPUTES, first, 2 * (int64_t)graph->ops, bytes);

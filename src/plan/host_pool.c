@@ -36,9 +36,9 @@ static enum status host_pool_collect(
 		uint32_t tensor = graph->reads.item[graph->reads.start[op]];
 		uint32_t copy = graph->tensor[graph->writes.item[graph->writes.start[op]]].storage, last = position[op];
 		int64_t bytes = align_up(graph->storage[graph->tensor[tensor].storage].bytes, alignment);
-		FOR_ROW(i, &graph->users, copy)
-			if (position[graph->users.item[i]] > last)
-				last = position[graph->users.item[i]];
+		FOR_ITEMS(user, &graph->users, copy)
+			if (position[user] > last)
+				last = position[user];
 		uint32_t others = host_pool_others_of(graph, op, bytes, &sum);
 		if (!host_pool_add(pool, &room, (struct host_buffer){ tensor, position[op], last, 0, bytes, 0 }) ||
 			(others &&

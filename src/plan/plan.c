@@ -165,8 +165,8 @@ static enum alive_reason reason_of(const struct plan *plan, uint32_t op, enum or
 		return ALIVE_PERSISTENT;
 	if (graph->storage[id].allocator == op)
 		return ALIVE_PRODUCED;
-	FOR_ROW(i, &graph->touches, op)
-		if (graph->touches.item[i] == id)
+	FOR_ITEMS(touched, &graph->touches, op)
+		if (touched == id)
 			return ALIVE_USED;
 	return certainty == ORDER_CERTAIN ? ALIVE_CERTAIN : certainty == ORDER_IN_CUT ? ALIVE_CUT : ALIVE_CHOICE;
 }

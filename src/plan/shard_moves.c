@@ -72,8 +72,7 @@ static enum status find_decisions(struct climb *climb, struct arena *arena)
 		ROOM(arena, climb->moved, graph->tensors));
 	CLEAR(seen, graph->tensors);
 	FOR(op, graph->ops) {
-		FOR_ROW(i, &graph->reads, op) {
-			uint32_t t = graph->reads.item[i];
+		FOR_ITEMS(t, &graph->reads, op) {
 			if (!seen[t] && graph->tensor[t].writer == NONE && graph->tensor[t].alias == NONE)
 				add_decision(climb, (struct decision){ DECIDES_KEPT, t, 0 });
 			seen[t] = true;
@@ -139,8 +138,8 @@ static bool shard_moves_decide(const struct units *units, struct sharding *shard
 
 static void mark_written(const struct graph *graph, uint32_t op, bool *moved)
 {
-	FOR_ROW(i, &graph->writes, op)
-		moved[graph->writes.item[i]] = true;
+	FOR_ITEMS(written, &graph->writes, op)
+		moved[written] = true;
 }
 
 /* The split of an op that takes its first moved operand as it lies, axis by axis. */
@@ -151,10 +150,10 @@ static struct split split_after(
 	struct split split = sharding->split[op];
 	FOR(a, sharding->mesh.axes) {
 		uint32_t k = 0, taken = NONE;
-		FOR_ROW(i, &graph->reads, op) {
-			int8_t place = sharding->produced[graph->reads.item[i]].on[a];
+		FOR_ITEMS(read, &graph->reads, op) {
+			int8_t place = sharding->produced[read].on[a];
 			for (uint32_t unit = 0;
-				moved[graph->reads.item[i]] && place >= 0 && taken == NONE && unit < unit_count(units, op); unit++)
+				moved[read] && place >= 0 && taken == NONE && unit < unit_count(units, op); unit++)
 				taken = units_place(units, op, (int8_t)unit, k) == place ? unit : NONE;
 			k++;
 		}

@@ -5,8 +5,8 @@
 static int64_t allocator_first_use(const struct graph *graph, const uint32_t *position, uint32_t storage)
 {
 	uint32_t first = NONE;
-	FOR_ROW(i, &graph->users, storage)
-		first = position[graph->users.item[i]] < first ? position[graph->users.item[i]] : first;
+	FOR_ITEMS(user, &graph->users, storage)
+		first = position[user] < first ? position[user] : first;
 	return first == NONE ? 0 : first;
 }
 

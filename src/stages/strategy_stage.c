@@ -86,8 +86,8 @@ static bool contracts(const struct naming *naming, uint32_t op)
 static bool writes_scores(const struct naming *naming, uint32_t op)
 {
 	const struct graph *graph = naming->graph;
-	FOR_ROW(i, &graph->writes, op)
-		if (naming->activations->attention[graph->tensor[graph->writes.item[i]].storage])
+	FOR_ITEMS(written, &graph->writes, op)
+		if (naming->activations->attention[graph->tensor[written].storage])
 			return true;
 	return false;
 }
@@ -120,12 +120,12 @@ static enum status mark_activations(struct naming *naming)
 		bool product = contracts(naming, op), used = false;
 		if (!is_forward_op(naming, op) || !module_is_named(graph->op[op].module, "experts"))
 			continue;
-		FOR_ROW(i, &graph->writes, op)
-			used |= wanted[graph->tensor[graph->writes.item[i]].storage];
+		FOR_ITEMS(written, &graph->writes, op)
+			used |= wanted[graph->tensor[written].storage];
 		naming->inside[op] = used && !product && rerun_names_cost_of(naming, op) == COST_ELEMENT &&
 			!(rules_traits(naming->rules, graph->op[op].type) & TRAIT_COPY);
-		FOR_ROW(i, &graph->reads, op)
-			wanted[graph->tensor[graph->reads.item[i]].storage] |= product || naming->inside[op] ||
+		FOR_ITEMS(read, &graph->reads, op)
+			wanted[graph->tensor[read].storage] |= product || naming->inside[op] ||
 				(used && rerun_names_cost_of(naming, op) == COST_NONE);
 	}
 	return wanted ? OK : NO_MEMORY;
@@ -155,10 +155,10 @@ static enum status mark_up(struct naming *naming)
 		if (!is_forward_op(naming, op) || !in_scope(naming, module))
 			continue;
 		bool after = rerun_names_cost_of(naming, op) == COST_ATTENTION || writes_scores(naming, op);
-		FOR_ROW(i, &graph->reads, op)
-			after |= behind[graph->tensor[graph->reads.item[i]].storage];
-		FOR_ROW(i, &graph->writes, op)
-			behind[graph->tensor[graph->writes.item[i]].storage] |= after;
+		FOR_ITEMS(read, &graph->reads, op)
+			after |= behind[graph->tensor[read].storage];
+		FOR_ITEMS(written, &graph->writes, op)
+			behind[graph->tensor[written].storage] |= after;
 		naming->inside[op] = !after && !named_any(module, others);
 	}
 	return status;
@@ -192,8 +192,8 @@ static enum status drop_inside(struct naming *naming, bool without)
 	HELD bool *MAKE(outside, graph->storages);
 	NEED(outside);
 	FOR(op, graph->ops)
-		FOR_ROW(i, &graph->reads, op)
-			outside[graph->tensor[graph->reads.item[i]].storage] |= !without && is_forward_op(naming, op) && !naming->inside[op];
+		FOR_ITEMS(item, &graph->reads, op)
+			outside[graph->tensor[item].storage] |= !without && is_forward_op(naming, op) && !naming->inside[op];
 	FOR(s, graph->storages) {
 		uint32_t maker = graph->storage[s].allocator;
 		naming->drop[s] |= maker != NONE && naming->inside[maker] && is_forward_op(naming, maker) && !outside[s];

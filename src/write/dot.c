@@ -124,23 +124,23 @@ static bool dot_write_op(const struct graph *graph, uint32_t id, FILE *stream)
 
 static void write_edges(const struct graph *graph, uint32_t op, FILE *stream)
 {
-	FOR_ROW(i, &graph->reads, op) {
+	FOR_ITEMS(read, &graph->reads, op) {
 		fputs("  ", stream);
-		dot_write_text(stream, graph->tensor[graph->reads.item[i]].name, NULL);
+		dot_write_text(stream, graph->tensor[read].name, NULL);
 		fputs(" -> ", stream);
 		op_node(graph, op, stream);
 		fputs(";\n", stream);
 	}
-	FOR_ROW(i, &graph->writes, op) {
+	FOR_ITEMS(written, &graph->writes, op) {
 		fputs("  ", stream);
 		op_node(graph, op, stream);
 		fputs(" -> ", stream);
-		dot_write_text(stream, graph->tensor[graph->writes.item[i]].name, NULL);
+		dot_write_text(stream, graph->tensor[written].name, NULL);
 		fputs(";\n", stream);
 	}
-	FOR_ROW(i, &graph->after, op) {
+	FOR_ITEMS(item, &graph->after, op) {
 		fputs("  ", stream);
-		op_node(graph, graph->after.item[i], stream);
+		op_node(graph, item, stream);
 		fputs(" -> ", stream);
 		op_node(graph, op, stream);
 		fputs(" [order=1, style=dashed];\n", stream);

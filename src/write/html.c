@@ -59,8 +59,8 @@ static void html_row(
 	const struct plan *plan, const struct csr *row, uint32_t op, const uint32_t *number, struct json *json)
 {
 	json_open_array(json, NULL);
-	FOR_ROW(i, row, op) {
-		uint32_t buffer = number[plan->graph->tensor[row->item[i]].storage];
+	FOR_ITEMS(item, row, op) {
+		uint32_t buffer = number[plan->graph->tensor[item].storage];
 		if (buffer != NONE)
 			json_write_integer(json, NULL, buffer);
 	}

@@ -40,8 +40,8 @@ static void roles_asked(const struct mesh *mesh, const struct asked *asked, stru
 static int64_t launcher_flags_result_bytes(const struct graph *graph, uint32_t op)
 {
 	int64_t most = 0;
-	FOR_ROW(i, &graph->writes, op)
-		most = graph->tensor[graph->writes.item[i]].bytes > most ? graph->tensor[graph->writes.item[i]].bytes : most;
+	FOR_ITEMS(written, &graph->writes, op)
+		most = graph->tensor[written].bytes > most ? graph->tensor[written].bytes : most;
 	return graph->op[op].phase == PHASE_UPDATE ? 0 : most;
 }
 

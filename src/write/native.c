@@ -286,8 +286,8 @@ static void tensor_names(
 	const struct graph *graph, const struct csr *rows, uint32_t op, const char *key, struct json *json)
 {
 	json_open_array(json, key);
-	FOR_ROW(i, rows, op)
-		json_write_text(json, NULL, graph->tensor[rows->item[i]].name);
+	FOR_ITEMS(row, rows, op)
+		json_write_text(json, NULL, graph->tensor[row].name);
 	json_close(json);
 }
 
@@ -312,8 +312,8 @@ static void write_after(const struct graph *graph, uint32_t id, struct json *jso
 	if (csr_length(&graph->after, id) == 0)
 		return;
 	json_open_array(json, "after");
-	FOR_ROW(i, &graph->after, id)
-		json_write_text(json, NULL, graph->op[graph->after.item[i]].name);
+	FOR_ITEMS(item, &graph->after, id)
+		json_write_text(json, NULL, graph->op[item].name);
 	json_close(json);
 }
 

@@ -199,8 +199,8 @@ static void graph_add_ops(struct graph_view *view, uint32_t m)
 {
 	const struct module_tree *tree = &view->tree;
 	if (view->unfolded[m])
-		FOR_ROW(i, &tree->own, m)
-			view->line[view->lines++] = (struct line){ true, tree->own.item[i], tree->module[m].depth + 1 };
+		FOR_ITEMS(item, &tree->own, m)
+			view->line[view->lines++] = (struct line){ true, item, tree->module[m].depth + 1 };
 }
 
 /* A module's submodules stand before its own ops: the root of a captured step has a thousand of these. */

@@ -23,8 +23,8 @@ static enum glyph lane_glyph(const struct order_schedule *schedule, uint32_t ite
 		return GLYPH_TOP_LEFT;
 	if (position == schedule->last[item])
 		return GLYPH_BOTTOM_LEFT;
-	FOR_ROW(i, &schedule->problem->uses, schedule->order[position])
-		if (schedule->problem->uses.item[i] == item)
+	FOR_ITEMS(use, &schedule->problem->uses, schedule->order[position])
+		if (use == item)
 			return GLYPH_TEE_RIGHT;
 	return GLYPH_VERTICAL;
 }

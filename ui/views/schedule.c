@@ -136,8 +136,8 @@ static enum status swap(struct order_schedule *schedule, uint32_t position)
 	const struct problem *problem = schedule->problem;
 	if (position + 1 >= problem->ops)
 		return BAD_INPUT;
-	FOR_ROW(i, &problem->pred, schedule->order[position + 1])
-		if (problem->pred.item[i] == schedule->order[position])
+	FOR_ITEMS(before, &problem->pred, schedule->order[position + 1])
+		if (before == schedule->order[position])
 			return BAD_INPUT;
 	exchange(schedule, position);
 	enum status status = schedule_evaluate(schedule);
@@ -221,10 +221,10 @@ static void tell_move(const struct order_schedule *schedule, const struct plan *
  * such tensor, it is a write in place, a declared dependency or a constraint. */
 static void tell_dependency(const struct graph *graph, uint32_t early, uint32_t late, char *text, size_t size)
 {
-	FOR_ROW(i, &graph->reads, late)
-		if (graph->tensor[graph->reads.item[i]].writer == early) {
+	FOR_ITEMS(read, &graph->reads, late)
+		if (graph->tensor[read].writer == early) {
 			snprintf(text, size, "%s reads %s, which %s makes", graph->op[late].name,
-				graph->tensor[graph->reads.item[i]].name, graph->op[early].name);
+				graph->tensor[read].name, graph->op[early].name);
 			return;
 		}
 	snprintf(text, size, "%s has to run behind %s", graph->op[late].name, graph->op[early].name);
@@ -275,8 +275,8 @@ enum status schedule_run(struct order_schedule *schedule, uint32_t position, uin
 static int64_t products(const struct problem *problem, uint32_t op)
 {
 	int64_t sum = 0;
-	FOR_ROW(i, &problem->products, op)
-		sum += problem->size[problem->products.item[i]];
+	FOR_ITEMS(product, &problem->products, op)
+		sum += problem->size[product];
 	return sum;
 }
 
@@ -293,11 +293,9 @@ static bool frees(const struct order_schedule *schedule, uint32_t item, uint32_t
 	const struct problem *problem = schedule->problem;
 	if (problem->live_out[item])
 		return false;
-	FOR_ROW(i, &problem->users, item) {
-		uint32_t user = problem->users.item[i];
+	FOR_ITEMS(user, &problem->users, item)
 		if (user != op && schedule->position[user] >= position)
 			return false;
-	}
 	return true;
 }
 
@@ -309,8 +307,7 @@ static uint32_t collect_freed(
 	uint32_t count = 0;
 	*bytes = 0;
 	for (int r = 0; r < 2; r++)
-		FOR_ROW(i, rows[r], op) {
-			uint32_t item = rows[r]->item[i];
+		FOR_ITEMS(item, rows[r], op) {
 			if (!frees(schedule, item, op, position))
 				continue;
 			*bytes += problem->size[item];
@@ -345,8 +342,8 @@ uint32_t schedule_ready(const struct order_schedule *schedule, uint32_t position
 	FOR_FROM(i, position, problem->ops) {
 		uint32_t op = schedule->order[i];
 		bool ready = true;
-		FOR_ROW(p, &problem->pred, op)
-			ready = ready && schedule->position[problem->pred.item[p]] < position;
+		FOR_ITEMS(item, &problem->pred, op)
+			ready = ready && schedule->position[item] < position;
 		if (!ready)
 			continue;
 		collect_freed(schedule, op, position, NULL, &freed);

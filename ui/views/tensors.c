@@ -206,9 +206,9 @@ static void draw_detail(
 		return;
 	x += frame_text(frame, x, y, width - x, ROLE_LABEL, ", last ");
 	uint32_t last = graph->users.item[graph->users.start[tensor->storage]];
-	FOR_ROW(i, &graph->users, tensor->storage)
-		if (model->plan->ordered->position[graph->users.item[i]] > model->plan->ordered->position[last])
-			last = graph->users.item[i];
+	FOR_ITEMS(user, &graph->users, tensor->storage)
+		if (model->plan->ordered->position[user] > model->plan->ordered->position[last])
+			last = user;
 	x += frame_name(frame, x, y, width - x, ROLE_TEXT, graph->op[last].name);
 	if (tensor->writer == NONE)
 		view_source(frame, x + 2, y, width - x - 2, &graph->op[last]);

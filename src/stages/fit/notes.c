@@ -18,9 +18,9 @@ static bool gathers_ahead(const struct graph *step, const struct scenario *scena
 {
 	bool gathers = false;
 	for (uint32_t op = 0; op < step->ops && scenario->value[K_prefetch] > 0; op++)
-		FOR_ROW(i, &step->reads, op)
+		FOR_ITEMS(read, &step->reads, op)
 			gathers |= step->op[op].phase == PHASE_COMMUNICATION &&
-				step->storage[step->tensor[step->reads.item[i]].storage].persistent;
+				step->storage[step->tensor[read].storage].persistent;
 	return gathers;
 }
 

@@ -269,9 +269,9 @@ static void read_reruns(
 		if (of == NONE)
 			continue;
 		more += fitted->time[of];
-		FOR_ROW(i, &graph->touches, op)
-			if (came[graph->touches.item[i]] != NONE && next < step->ops)
-				reruns->first[came[graph->touches.item[i]]] = next;    /* from the last to the first */
+		FOR_ITEMS(touched, &graph->touches, op)
+			if (came[touched] != NONE && next < step->ops)
+				reruns->first[came[touched]] = next;    /* from the last to the first */
 	}
 }
 
@@ -300,9 +300,9 @@ struct graph *offload_again(struct stage_context *stage, const struct scenario *
 	if (status == OK) {
 		read_reruns(fitted, found, came, &reruns);
 		FOR(op, found->ops)
-			FOR_ROW(i, &found->reads, op)
-				if (found->op[op].added == ADDED_OFFLOAD && came[found->tensor[found->reads.item[i]].storage] != NONE)
-					wanted[came[found->tensor[found->reads.item[i]].storage]] = true;
+			FOR_ITEMS(read, &found->reads, op)
+				if (found->op[op].added == ADDED_OFFLOAD && came[found->tensor[read].storage] != NONE)
+					wanted[came[found->tensor[read].storage]] = true;
 		status = recompute_windows_find(step, fitted->input.link, wanted, &reruns, NONE, 0, ALL, choosing.window, &windows);
 	}
 	if (error_set(error, status) == OK)

@@ -10,8 +10,8 @@ bool passes_sums(const struct graph *graph, uint32_t op)
 	uint32_t storage = graph->tensor[graph->writes.item[graph->writes.start[op]]].storage;
 	if (graph->storage[storage].kind != KIND_GRADIENT || graph->storage[storage].allocator != NONE)
 		return false;
-	FOR_ROW(i, &graph->reads, op) {
-		const struct tensor *tensor = &graph->tensor[graph->reads.item[i]];
+	FOR_ITEMS(read, &graph->reads, op) {
+		const struct tensor *tensor = &graph->tensor[read];
 		/* Unscaling writes into the sum, too, but reads it as an op left it. */
 		sum |= tensor->storage == storage && tensor->writer == NONE;
 		gradient |= tensor->storage != storage && tensor->writer != NONE && graph->op[tensor->writer].phase != PHASE_UPDATE;
@@ -26,7 +26,7 @@ void passes_find(const struct graph *graph, bool *once)
 		once[op] = phase == PHASE_UPDATE && !passes_sums(graph, op);
 		if (phase == PHASE_FORWARD || phase == PHASE_BACKWARD || phase == PHASE_UPDATE)
 			continue;
-		FOR_ROW(i, &graph->pred, op)
-			once[op] |= once[graph->pred.item[i]] || passes_sums(graph, graph->pred.item[i]);
+		FOR_ITEMS(before, &graph->pred, op)
+			once[op] |= once[before] || passes_sums(graph, before);
 	}
 }

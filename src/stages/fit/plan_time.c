@@ -251,8 +251,8 @@ static int64_t longest_way(const struct graph *graph, const struct step_costs *c
 	int64_t longest = 0;
 	FOR(op, graph->ops) {   /* in a topological order */
 		end[op] = 0;
-		FOR_ROW(j, &graph->pred, op)
-			end[op] = end[graph->pred.item[j]] > end[op] ? end[graph->pred.item[j]] : end[op];
+		FOR_ITEMS(before, &graph->pred, op)
+			end[op] = end[before] > end[op] ? end[before] : end[op];
 		end[op] += costs->time[op];
 		FOR(a, costs->axes)
 			end[op] += costs->inside[(size_t)op * costs->axes + a];

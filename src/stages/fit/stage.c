@@ -53,13 +53,13 @@ static bool gathers_for_pass(const struct graph *step, uint32_t op)
 	const struct collective *collective = step->op[op].collective;
 	bool gathers = collective && collective->kind == COLLECTIVE_ALL_GATHER && csr_length(&step->reads, op) > 0,
 		 wanted = false;
-	FOR_ROW(i, &step->reads, op)
-		gathers &= step->storage[step->tensor[step->reads.item[i]].storage].persistent;
-	FOR_ROW(i, &step->writes, op) {
-		uint32_t s = step->tensor[step->writes.item[i]].storage;
+	FOR_ITEMS(read, &step->reads, op)
+		gathers &= step->storage[step->tensor[read].storage].persistent;
+	FOR_ITEMS(written, &step->writes, op) {
+		uint32_t s = step->tensor[written].storage;
 		gathers &= step->storage[s].allocator == op;
-		FOR_ROW(u, &step->users, s)
-			wanted |= step->op[step->users.item[u]].phase == PHASE_FORWARD;
+		FOR_ITEMS(user, &step->users, s)
+			wanted |= step->op[user].phase == PHASE_FORWARD;
 	}
 	return gathers && wanted;
 }
@@ -159,9 +159,9 @@ static void fit_stage_fix_storages(const struct graph *step, const struct activa
 	FOR(i, options->offloads)
 		fixed[step->tensor[options->offload[i]].storage] = RECOMPUTE_SAVED;
 	FOR(op, step->ops)
-		FOR_ROW(i, &step->reads, op)
+		FOR_ITEMS(read, &step->reads, op)
 			if (step->op[op].added == ADDED_OFFLOAD)
-				fixed[step->tensor[step->reads.item[i]].storage] = RECOMPUTE_SAVED;
+				fixed[step->tensor[read].storage] = RECOMPUTE_SAVED;
 }
 
 void fitted_keep(struct fitted *fitted, int64_t cap)

@@ -4,8 +4,8 @@
 static int64_t traffic_bytes_of(const struct graph *graph, const struct csr *tensors, uint32_t op)
 {
 	int64_t bytes = 0;
-	FOR_ROW(i, tensors, op)
-		bytes += graph->tensor[tensors->item[i]].bytes;
+	FOR_ITEMS(tensor, tensors, op)
+		bytes += graph->tensor[tensor].bytes;
 	return bytes;
 }
 

@@ -78,8 +78,7 @@ static uint32_t microbatches_held(const struct choosing *choosing, uint32_t rank
 	const struct pipeline_cut *cut = &choosing->pipelined->cut;
 	uint32_t piece = NONE, maker = device->storage[s].allocator;
 	bool weight = false, backward = false, between = maker != NONE && cut->side[maker] != SIDE_FORWARD;
-	FOR_ROW(i, &device->users, s) {
-		uint32_t op = device->users.item[i];
+	FOR_ITEMS(op, &device->users, s) {
 		bool back = cut->side[op] == SIDE_BACKWARD;
 		if (cut->side[op] == SIDE_UPDATE || (cut_rank(cut, op) != rank && !cut->anywhere[op]) || op == maker)
 			continue;

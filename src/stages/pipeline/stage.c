@@ -277,10 +277,10 @@ static uint64_t pipeline_stage_shape_of(const struct graph *graph)
 		for (const char *c = graph->op[op].type; *c; c++)
 			hash = hash_join(hash, (unsigned char)*c);
 		hash = hash_join(hash, (uint64_t)graph->op[op].workspace);
-		FOR_ROW(i, &graph->pred, op)
-			hash = hash_join(hash, op - graph->pred.item[i]);
-		FOR_ROW(i, &graph->touches, op) {
-			const struct storage *storage = &graph->storage[graph->touches.item[i]];
+		FOR_ITEMS(before, &graph->pred, op)
+			hash = hash_join(hash, op - before);
+		FOR_ITEMS(touched, &graph->touches, op) {
+			const struct storage *storage = &graph->storage[touched];
 			hash = hash_join(hash, flush ? 1 : (uint64_t)storage->bytes << 4 | storage->kind);
 		}
 	}

@@ -25,8 +25,7 @@ static uint32_t times_maker(const struct pipeline_cut *cut, uint32_t op)
 	uint32_t maker = NONE;
 	if (!said || said->kind != COLLECTIVE_ALL_REDUCE || cut->side[op] != SIDE_UPDATE)
 		return NONE;
-	FOR_ROW(i, &graph->pred, op) {
-		uint32_t before = graph->pred.item[i];
+	FOR_ITEMS(before, &graph->pred, op) {
 		if (cut->side[before] != SIDE_BACKWARD)
 			return NONE;
 		maker = maker == NONE || before > maker ? before : maker;
@@ -49,8 +48,8 @@ static enum status times_order(
 			order_heap_put(&ready, op, clock->segment[op], op);
 	for (uint32_t op; (op = order_heap_top(&ready)) != NONE; order[at++] = op) {
 		order_heap_remove(&ready, op);
-		FOR_ROW(i, &graph->succ, op) {
-			uint32_t next = graph->succ.item[i], maker = --missing[next] == 0 ? times_maker(cut, next) : NONE,
+		FOR_ITEMS(next, &graph->succ, op) {
+			uint32_t maker = --missing[next] == 0 ? times_maker(cut, next) : NONE,
 					 as = maker == NONE ? next : maker;
 			if (missing[next] == 0)
 				order_heap_put(&ready, next, clock->segment[as], as);
@@ -138,8 +137,8 @@ uint64_t rank_work(const struct pipeline_cut *cut, const struct step_costs *cost
 		hash = hash_join(hash, times_segment(cut, rank, cut->pieces / cut->ranks, op));
 		for (size_t i = (size_t)op * costs->axes; i < ((size_t)op + 1) * costs->axes; i++)
 			hash = hash_join(hash, (uint64_t)costs->inside[i]);
-		FOR_ROW(i, &graph->pred, op)
-			hash = times_on(cut, rank, graph->pred.item[i]) ? hash_join(hash, op - graph->pred.item[i]) : hash;
+		FOR_ITEMS(before, &graph->pred, op)
+			hash = times_on(cut, rank, before) ? hash_join(hash, op - before) : hash;
 	}
 	return hash;
 }

@@ -24,8 +24,8 @@ static void add_readers(
 	const struct placement *needed = sharded->sharding.needed;
 	struct placement seen[32];
 	uint32_t count = 0;
-	FOR_ROW(u, &graph->users, graph->tensor[tensor].storage)
-		FOR_ROW(i, &graph->reads, graph->users.item[u]) {
+	FOR_ITEMS(user, &graph->users, graph->tensor[tensor].storage)
+		FOR_ROW(i, &graph->reads, user) {
 			bool known = graph->reads.item[i] != tensor;
 			for (uint32_t k = 0; k < count && !known; k++)
 				known = placement_equal(seen[k], needed[i]);
