@@ -25,6 +25,7 @@ __attribute__((format(printf, 5, 6))) static void device_figures_add(
 	va_list arguments;
 	figure->name = name;
 	figure->basis = FIGURE_PLAIN;
+	figure->set = "memory";
 	PRINT_TO(figure->sheet, "%s", sheet);
 	PRINT_TO(figure->counted, "%s", counted);
 	va_start(arguments, why);
@@ -35,6 +36,7 @@ __attribute__((format(printf, 5, 6))) static void device_figures_add(
 /* The last figure is the user's where a pin has it. */
 static void mark_own(struct listing *listing, enum figure_id own)
 {
+	listing->figure[listing->count - 1].set = figure_name(own);
 	if (scenario_figure(listing->scenario, own))
 		listing->figure[listing->count - 1].basis = FIGURE_YOURS;
 }
@@ -83,6 +85,7 @@ static void add_software(struct listing *listing)
 	bool given = listing->scenario->value[K_software] == SOFTWARE_GIVEN;
 	device_figures_add(listing, "software", "", listing->profile->name, "%s",
 		given ? "what most chips were measured with; the knob software takes another" : "the knob software");
+	listing->figure[listing->count - 1].set = "software";
 	PRINT_TO(counted, "x%.4g", listing->machine.measured / 1e3);
 	if (steps)
 		device_figures_add(listing, "measured steps", "", counted, "its steps on this chip: x%.2f +- %.0f %%%s",
@@ -182,7 +185,7 @@ static void add_kernels(struct listing *listing)
 	const struct machine *machine = &listing->machine;
 	char counted[40];
 	PRINT_TO(counted, "%.3g us", (double)machine->launch / 1e6);
-	device_figures_add(listing, "a kernel, at least", "", counted, "launching one takes as long");
+	device_figures_add(listing, "kernel launch", "", counted, "launching one takes as long");
 	rests_on(listing, REACH_LAUNCH, FIGURE_LAUNCH);
 	PRINT_TO(counted, "%.3g us", (double)machine->ramp / 1e6);
 	device_figures_add(listing, "a product's ramp", "", counted, "beside its FLOPs at the rate of large ones");
@@ -191,10 +194,10 @@ static void add_kernels(struct listing *listing)
 		add_share(listing, "attention in one kernel", machine->attention, "of the rate of products of its size");
 		rests_on(listing, REACH_ATTENTION, FIGURE_ATTENTION);
 	}
-	add_share(listing, "traffic of eager ops", machine->eager,
+	add_share(listing, "bytes moved, unfused", machine->eager,
 		"of the bytes of what they read and write, for ops other than products");
 	rests_on(listing, REACH_EAGER, FIGURE_EAGER);
-	add_share(listing, "traffic of fused ops", machine->fused, "of these bytes where a compiler fuses kernels");
+	add_share(listing, "bytes moved, fused", machine->fused, "of these bytes where a compiler fuses kernels");
 	rests_on(listing, REACH_TRAFFIC, FIGURE_FUSED);
 	add_share(listing, "traffic of 8-bit casts", machine->casts, "of these bytes: scales and transposes take the rest");
 	rests_on(listing, REACH_CASTS, FIGURE_CASTS);
@@ -237,9 +240,9 @@ static void add_links(struct listing *listing)
 {
 	const struct device_preset *preset = &listing->preset;
 	char sheet[32], counted[40];
-	device_figures_add_link(listing, "link within a node", "a hop within a node", &listing->machine.near,
+	device_figures_add_link(listing, "link within a node", "latency within a node", &listing->machine.near,
 		&preset->near_sheet, REACH_NEAR, FIGURE_NEAR);
-	device_figures_add_link(listing, "link between nodes", "a hop between nodes", &listing->machine.far,
+	device_figures_add_link(listing, "link between nodes", "latency between nodes", &listing->machine.far,
 		&preset->far_sheet, REACH_FAR, FIGURE_FAR);
 	PRINT_TO(sheet, "%.4g GB/s", (double)preset->host_sheet.rate / 1e9);
 	PRINT_TO(counted, listing->machine.host.rate ? "%.3g GB/s" : "none",

@@ -18,6 +18,7 @@ enum figure_basis {
 
 struct device_figure {
 	const char *name;       /* "link within a node" */
+	const char *set;        /* "intra_bandwidth", the name that sets it */
 	enum figure_basis basis;
 	char sheet[24];         /* "300 GB/s", "" where no data sheet has it */
 	char counted[40];       /* "129 GB/s", "27 to 257 TFLOP/s" */

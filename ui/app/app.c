@@ -157,6 +157,8 @@ static void draw_message(struct app *app, struct rect rect)
 		text = "part of a knob's name or of what it does; Enter goes to it, n and N go on";
 	else if (app->mode == MODE_FIND)
 		text = "part of an op's or tensor's name; n and N go on";
+	else if (app->mode == MODE_VALUE)
+		text = "a value with its unit: 5us, 1.2TB/s, 60%; Enter sets it, Esc leaves it";
 	else if (app->mode == MODE_FILTER)
 		text = "only rows with all words: part, ~letters, /regex/, kind:x, dtype:x, module:x, type:x, phase:x, !not; "
 			   "empty shows all";
@@ -217,6 +219,7 @@ static void draw_view(struct app *app, const struct screen *screen)
 		return;
 	}
 	frame->marks = app->model.status.stale ? MARK_DIM : 0;
+	app->model.typed = app->mode == MODE_VALUE ? app->line.text : NULL;
 	views[app->view]->draw(app->state[app->view], &app->model, frame);
 	frame->marks = 0;
 }
@@ -424,6 +427,9 @@ static void enter_line(struct app *app)
 		if (app->history_path && *text)
 			history_append(app->history_path, text);
 		app_run_line(app, text);
+	} else if (mode == MODE_VALUE && *text) {
+		snprintf(app->confirm + strlen(app->confirm), sizeof app->confirm - strlen(app->confirm), "%s", text);
+		app_run_line(app, app->confirm);
 	} else if (mode == MODE_FIND) {
 		PRINT_TO(app->model.search, "%.*s", (int)sizeof app->model.search - 1, text);
 		if (!app->panel_has_keys)

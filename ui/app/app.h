@@ -92,7 +92,8 @@ int completion_draw(struct frame *frame, struct rect rect, const struct completi
 /* A hint for what is being typed: the knob's sentence, the command's arguments; "" where there is none. */
 const char *completion_hint(const char *line);
 
-enum mode { MODE_VIEW, MODE_HELP, MODE_PROMPT, MODE_FIND, MODE_FILTER, MODE_CONFIRM };
+/* MODE_VALUE: what is typed completes a request, and stands in the view. */
+enum mode { MODE_VIEW, MODE_HELP, MODE_PROMPT, MODE_FIND, MODE_FILTER, MODE_CONFIRM, MODE_VALUE };
 
 /* What is to be started as soon as the plan of the settings is there. */
 enum wanted { WANTED_NOTHING, WANTED_FIT, WANTED_SEARCH };
@@ -135,7 +136,7 @@ struct app {
 	uint32_t completed; /* 1 + the completion that is in the line; 0: none */
 	struct help help;
 	char edited[4096], edited_line[16]; /* the file of WISH_EDIT, and "+12", "" where the line is not known */
-	char confirm[LINE_SIZE]; /* the line that waits for a yes */
+	char confirm[LINE_SIZE]; /* the line that waits for a yes, or for a value */
 	bool interrupted;        /* the last key was ^C with nothing to stop */
 	char shelled[600];       /* the command of WISH_SHELL, and its arguments: op, tensor, place in the program */
 	char shell_word[3][1000];

@@ -21,7 +21,13 @@ static void go_to_tensor(struct app *app, uint32_t tensor)
 		model_go(model, model->plan->laid_out->first[model->storage]);
 }
 
-/* Ops after the cursor first, but in the table of tensors; the search wraps. */
+/* False where the view doesn't know the command. */
+static bool in_view(struct app *app, enum command_id command)
+{
+	return app->model.plan && views[app->view]->command(app->state[app->view], &app->model, command);
+}
+
+/* What the view finds itself; else ops after the cursor first, but in the table of tensors; the search wraps. */
 void app_find(struct app *app, int direction)
 {
 	struct model *model = &app->model;
@@ -31,7 +37,7 @@ void app_find(struct app *app, int direction)
 			view_say(model, "no knob has \"%s\"", model->search);
 		return;
 	}
-	if (!plan || !*model->search)
+	if (!plan || !*model->search || in_view(app, direction > 0 ? COMMAND_FIND_NEXT : COMMAND_FIND_PREVIOUS))
 		return;
 	const struct graph *graph = plan->graph;
 	uint32_t position = model_position(model);
@@ -228,12 +234,6 @@ static void run_writing(struct app *app, enum command_id command, const char *li
 		app->mode = MODE_CONFIRM;
 	} else
 		run_export(app, command, line);
-}
-
-/* False where the view doesn't know the command. */
-static bool in_view(struct app *app, enum command_id command)
-{
-	return app->model.plan && views[app->view]->command(app->state[app->view], &app->model, command);
 }
 
 static void cancel(struct app *app, bool interrupt)
@@ -631,7 +631,12 @@ void app_grant_request(struct app *app)
 		char request[sizeof model->request];
 		memcpy(request, model->request, sizeof request);
 		model->request[0] = '\0';
-		if (model->request_edit)
+		bool here = model->request_here;
+		model->request_here = false;
+		if (here) {
+			PRINT_TO(app->confirm, "%.100s", request);
+			app_open_line(app, MODE_VALUE, "");
+		} else if (model->request_edit)
 			app_open_line(app, MODE_PROMPT, request);
 		else
 			app_run_line(app, request);

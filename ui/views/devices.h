@@ -32,7 +32,7 @@ void devices_draw_traffic(struct frame *frame, const struct model *model);
 /* Every figure of the device: the data sheet's, what is counted with, and why. */
 struct figure_rows { uint32_t selected, top; int page; };
 void figures_draw(struct frame *frame, struct figure_rows *rows, const struct model *model);
-bool figures_command(struct figure_rows *rows, const struct model *model, enum command_id command);
+bool figures_command(struct figure_rows *rows, struct model *model, enum command_id command);
 void figures_click(struct figure_rows *rows, const struct model *model, int y);
 /* The list fills the window; below it stands why the tensor under the cursor lies as it does. */
 void places_draw(struct frame *frame, struct place_list *list, struct model *model);

@@ -4,7 +4,7 @@
 #include "src/scenario/device_figures.h"
 #include "src/scenario/own_device.h"
 
-enum { NAME = 25, SHEET_END = 37, COUNTED_END = 59, WHY = 62, WHY_FROM = 105, NARROW_COUNTED = 20 };
+enum { SET = 18, NAME = 43, COUNTED_END = 63, SHEET_END = 76, WHY = 78, WHY_FROM = 120, NARROW_COUNTED = 20 };
 
 /* What is on the screen: the plan's knobs, which may be those before the last. */
 static const struct scenario *devices_figures_shown(const struct model *model)
@@ -12,33 +12,35 @@ static const struct scenario *devices_figures_shown(const struct model *model)
 	return model->plan ? &model->plan->scenario : model->scenario;
 }
 
-/* Where the figures' columns end in so much room. */
-static int counted_end(int width)
+/* The name that sets it, what it is, what is counted with, the data sheet's, why; a value that is being typed stands in
+ * its place. */
+static void draw_figure(struct frame *frame, int y, int width, const struct device_figure *figure, const char *typed)
 {
-	return width < COUNTED_END ? width : COUNTED_END;
-}
-
-static void draw_figure(struct frame *frame, int x, int y, int width, const struct device_figure *figure)
-{
-	bool sheet = width >= COUNTED_END, differs = *figure->sheet && strcmp(figure->sheet, figure->counted) != 0;
-	frame_text(frame, x + 1, y, (width < COUNTED_END ? width - NARROW_COUNTED : NAME) - 1, ROLE_TEXT, figure->name);
-	if (sheet)
-		frame_right(frame, x + SHEET_END, y, ROLE_FAINT, figure->sheet);
-	frame_right(frame, x + counted_end(width), y, differs ? ROLE_TITLE : ROLE_TEXT, figure->counted);
+	bool wide = width >= COUNTED_END, own = figure->basis == FIGURE_YOURS;
+	int end = wide ? COUNTED_END : width;
+	char text[64];
+	frame_text(frame, 1, y, SET - 2, own ? ROLE_TITLE : ROLE_KEY, figure->set);
+	if (wide)
+		frame_text(frame, SET, y, NAME - SET - 1, ROLE_TEXT, figure->name);
+	PRINT_TO(text, "%s_", typed ? typed : "");
+	frame_right(frame, end, y, own || typed ? ROLE_TITLE : ROLE_TEXT, typed ? text : figure->counted);
+	if (typed)
+		frame_mark(frame, (struct rect){ end - text_cells(text), y, text_cells(text), 1 }, MARK_REVERSE);
+	if (width >= SHEET_END)
+		frame_right(frame, SHEET_END, y, ROLE_FAINT, *figure->sheet ? figure->sheet : "-");
 	if (width >= WHY_FROM)
-		frame_words(frame, x + WHY, y, width - WHY, ROLE_FAINT, figure->why);
+		frame_words(frame, WHY, y, width - WHY, ROLE_FAINT, figure->why);
 }
 
-static void devices_figures_draw_header(struct frame *frame, int x, int y, int width, const struct model *model)
+static void devices_figures_draw_header(struct frame *frame, int width, const struct model *model)
 {
 	const char *name = scenario_device_name(devices_figures_shown(model));
-	const char *title = strcmp(name, "none") == 0 ? "no device: as an A100" : name;
-	frame_text(frame, x + 1, y, NAME - 1, ROLE_TITLE, title);
-	if (width >= COUNTED_END)
-		frame_right(frame, x + SHEET_END, y, ROLE_LABEL, "data sheet");
-	frame_right(frame, x + counted_end(width), y, ROLE_LABEL, "counted with");
+	frame_text(frame, 1, 0, NAME - 2, ROLE_TITLE, strcmp(name, "none") == 0 ? "no device: as an A100" : name);
+	frame_right(frame, width >= COUNTED_END ? COUNTED_END : width, 0, ROLE_LABEL, "as counted");
+	if (width >= SHEET_END)
+		frame_right(frame, SHEET_END, 0, ROLE_LABEL, "data sheet");
 	if (width >= WHY_FROM)
-		frame_text(frame, x + WHY, y, width - WHY, ROLE_LABEL, "why");
+		frame_text(frame, WHY, 0, width - WHY, ROLE_LABEL, "why");
 }
 
 /* Of the selected figure: what the table may have no room for. */
@@ -93,10 +95,11 @@ void figures_draw(struct frame *frame, struct figure_rows *rows, const struct mo
 	if (rows->page > figures)
 		rows->page = figures;
 	rows->top = scroll_to(rows->top, rows->selected, (uint32_t)figures, rows->page);
-	devices_figures_draw_header(frame, 0, 0, width, model);
+	devices_figures_draw_header(frame, width, model);
 	for (int i = 0; i < rows->page && rows->top + (uint32_t)i < (uint32_t)figures; i++) {
-		draw_figure(frame, 0, 1 + i, width, &figure[rows->top + (uint32_t)i]);
-		if (rows->top + (uint32_t)i == rows->selected)
+		bool selected = rows->top + (uint32_t)i == rows->selected;
+		draw_figure(frame, 1 + i, width, &figure[rows->top + (uint32_t)i], selected ? model->typed : NULL);
+		if (selected && !model->typed)
 			frame_mark(frame, (struct rect){ 0, 1 + i, width, 1 }, MARK_REVERSE);
 	}
 	struct rect below = { 1, rows->page + 2, width - 2, height - rows->page - 2 };
@@ -110,11 +113,25 @@ void figures_draw(struct frame *frame, struct figure_rows *rows, const struct mo
 		draw_sources(frame, below, model);
 }
 
-bool figures_command(struct figure_rows *rows, const struct model *model, enum command_id command)
+bool figures_command(struct figure_rows *rows, struct model *model, enum command_id command)
 {
 	struct device_figure figure[DEVICE_FIGURES];
-	return row_command(
-		command, &rows->selected, (uint32_t)device_figures(devices_figures_shown(model), figure), rows->page);
+	uint32_t figures = (uint32_t)device_figures(devices_figures_shown(model), figure),
+			 step = command == COMMAND_FIND_PREVIOUS ? figures - 1 : 1;
+	if (command == COMMAND_ACTIVATE) {
+		view_request(model, true, "set %s=", figure[rows->selected].set);
+		model->request_here = true;
+	} else if (command == COMMAND_FIND_NEXT || command == COMMAND_FIND_PREVIOUS) {
+		FOR_FROM(i, 1, figures + 1) {
+			uint32_t at = (rows->selected + i * step) % figures;
+			if (text_contains(figure[at].name, model->search) || text_contains(figure[at].set, model->search)) {
+				rows->selected = at;
+				break;
+			}
+		}
+	} else
+		return row_command(command, &rows->selected, figures, rows->page);
+	return true;
 }
 
 void figures_click(struct figure_rows *rows, const struct model *model, int y)

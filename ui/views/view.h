@@ -261,6 +261,8 @@ struct model {
 
 	char request[1000]; /* a line for the prompt's interpreter, "" for none */
 	bool request_edit;  /* let the user finish it first */
+	bool request_here;  /* and at its place in the view, which draws it */
+	const char *typed;  /* what is typed so by now, or NULL */
 	char copied[1000];  /* what a view copies */
 	char message[1000]; /* what a view has to say in the message line */
 	bool bad;           /* that is an error */

@@ -150,7 +150,7 @@ Test(devices, every_figure_says_where_it_comes_from)
 		cr_expect(*device_sheet_source((enum device)i) && *device_reached_text(&scenario, text, sizeof text));
 		static const struct { const char *set, *name, *counted, *why; } cases[] = {
 			{ "intra_bandwidth=100GB/s", "link within a node", "100 GB/s", "yours: " },
-			{ "inter_latency=7us", "a hop between nodes", "7 us", "yours: " },
+			{ "inter_latency=7us", "latency between nodes", "7 us", "yours: " },
 			{ "memory=3GiB", "memory for the plan", "3.00 GiB", "the knob memory, less the knob reserve (0 B)" },
 			{ "host_bandwidth=9GB/s", "link to the host", "9 GB/s", "yours: each way" },
 		};
@@ -177,8 +177,8 @@ Test(devices, what_is_set_is_no_data_sheets)
 		{ "fp64 1.23TFLOP/s", "products, 64 bits" }, { "fp32 2TFLOP/s", "products, fp32" },
 		{ "fp16 3TFLOP/s", "products, fp16" }, { "bf16 4TFLOP/s", "products, bf16" },
 		{ "fp8 5TFLOP/s", "products, 8 bits" }, { "vector 6TFLOP/s", "other arithmetic" },
-		{ "intra_bandwidth 7GB/s", "link within a node" }, { "intra_latency 8us", "a hop within a node" },
-		{ "inter_bandwidth 9GB/s", "link between nodes" }, { "inter_latency 10us", "a hop between nodes" },
+		{ "intra_bandwidth 7GB/s", "link within a node" }, { "intra_latency 8us", "latency within a node" },
+		{ "inter_bandwidth 9GB/s", "link between nodes" }, { "inter_latency 10us", "latency between nodes" },
 		{ "host_bandwidth 11GB/s", "link to the host" } };
 	for (int device = DEVICE_NONE + 1; device < DEVICE_COUNT; device++)
 		for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
@@ -370,11 +370,11 @@ Test(devices, every_figure_says_what_it_rests_on)
 	} cases[] = { { "", "products, bf16", FIGURE_FITTED }, { "", "attention in one kernel", FIGURE_FITTED },
 		{ "", "memory for the plan", FIGURE_PLAIN }, { "", "memory bandwidth", FIGURE_ASSUMED },
 		{ "", "products, 8 bits", FIGURE_ASSUMED }, { "software=torchtitan", "products, 8 bits", FIGURE_FITTED },
-		{ "software=torchtitan", "traffic of eager ops", FIGURE_FITTED },
+		{ "software=torchtitan", "bytes moved, unfused", FIGURE_FITTED },
 		{ "software=megatron-lm", "products, bf16", FIGURE_CARRIED },
 		{ "device=h200-141gb", "products, bf16", FIGURE_CARRIED },
 		{ "device=h800-80gb software=llm-foundry", "attention in one kernel", FIGURE_CARRIED },
-		{ "device=l40s-48gb", "a kernel, at least", FIGURE_ASSUMED },
+		{ "device=l40s-48gb", "kernel launch", FIGURE_ASSUMED },
 		{ "intra_bandwidth=100GB/s", "link within a node", FIGURE_YOURS }, { "", "link within a node", FIGURE_FITTED },
 		{ "software=maxtext measured=90%", "measured steps", FIGURE_YOURS } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
