@@ -228,7 +228,7 @@ static void choose_locale(void)
 	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
 	if (setlocale(LC_ALL, "") || setlocale(LC_CTYPE, ""))
 		return;
-	for (size_t i = 0; i < COUNT_OF(names); i++) {
+	FOR(i, COUNT_OF(names)) {
 		const char *value = getenv(names[i]);
 		if (!value || !*value)
 			continue;

@@ -46,6 +46,7 @@ struct error {
 /* Sets the error's status and text (error may be NULL) and returns the status given. */
 enum status fail(struct error *error, enum status status, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+#define refuse(error, ...) fail(error, BAD_INPUT, __VA_ARGS__)
 /* fail() with what to say when an allocation failed; returns NO_MEMORY. */
 enum status fail_memory(struct error *error);
 /* What a status says where nothing more is known: "out of memory". */
@@ -164,6 +165,7 @@ static inline uint32_t csr_length(const struct csr *csr, uint32_t row)
 }
 /* FOR(op, graph->ops) counts op from 0; count is looked at anew each time. */
 #define FOR(i, count) for (uint32_t i = 0; i < (count); i++)
+#define FOR_INT(i, count) for (int i = 0; i < (count); i++)
 #define FOR_FROM(i, begin, end) for (uint32_t i = (begin); i < (end); i++)
 /* those of a row of a plain list of starts, [rows + 1] */
 #define FOR_SPAN(i, start, row) for (uint32_t i = (start)[row]; i < (start)[(row) + 1]; i++)

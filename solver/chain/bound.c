@@ -289,7 +289,7 @@ enum status shard_chain_bound(
 {
 	struct auditing auditing = { .chain = chain, .alpha = alpha, .beta = beta };
 	if (alpha < 1 || beta < 0 || (beta > 0 && chain->limit < 0))
-		return fail(error, BAD_INPUT, "a price needs alpha > 0, beta >= 0, and no beta without a limit");
+		return refuse(error, "a price needs alpha > 0, beta >= 0, and no beta without a limit");
 	enum status status = chain_bound_begin(&auditing);
 	for (uint32_t var = 0; var < auditing.vars && status == OK; var++)
 		chain_bound_weigh(&auditing, var);

@@ -38,20 +38,20 @@ static enum status chain_check_node_valid(
 {
 	int64_t dearest = 0, largest = 0;
 	if (chain->segment[node] != NONE && chain->segment[node] >= chain->segments)
-		return fail(error, BAD_INPUT, "node %u is of no segment", node);
+		return refuse(error, "node %u is of no segment", node);
 	if (chain_copies(chain, node) == 0 || strategies_of(chain, node) == 0)
-		return fail(error, BAD_INPUT, "node %u has no %s", node, chain_copies(chain, node) ? "strategy" : "copy");
+		return refuse(error, "node %u has no %s", node, chain_copies(chain, node) ? "strategy" : "copy");
 	FOR_SPAN(i, chain->first, node) {
 		int64_t cost = chain->cost[i], usage = chain->usage[i];
 		if (cost <= -SHARD_FORBIDDEN || usage < 0 || usage > BYTES_MAX)
-			return fail(error, BAD_INPUT, "node %u has a cost or a usage out of range", node);
+			return refuse(error, "node %u has a cost or a usage out of range", node);
 		if (cost < SHARD_FORBIDDEN && (cost < 0 ? -cost : cost) > dearest)
 			dearest = cost < 0 ? -cost : cost;
 		largest = usage > largest ? usage : largest;
 	}
 	if (!chain_check_add_magnitude(costs, dearest, chain_copies(chain, node)) ||
 		!chain_check_add_magnitude(bytes, largest, chain_copies(chain, node)))
-		return fail(error, BAD_INPUT, "costs or usages up to node %u sum to too much", node);
+		return refuse(error, "costs or usages up to node %u sum to too much", node);
 	return OK;
 }
 
@@ -65,24 +65,24 @@ static enum status chain_check_edge_valid(
 {
 	const struct chain_edge *edge = &chain->edge[number];
 	if (!end_valid(chain, edge->from, edge->from_where) || !end_valid(chain, edge->to, edge->to_where))
-		return fail(error, BAD_INPUT, "edge %u has an end that is not there", number);
+		return refuse(error, "edge %u has an end that is not there", number);
 	bool every = edge->from_where == CHAIN_EVERY && edge->to_where == CHAIN_EVERY;
 	if ((every && chain->segment[edge->from] != chain->segment[edge->to]) || (edge->step && !every))
-		return fail(error, BAD_INPUT, "edge %u joins copies that do not belong together", number);
+		return refuse(error, "edge %u joins copies that do not belong together", number);
 	size_t size = (size_t)strategies_of(chain, edge->from) * strategies_of(chain, edge->to);
 	if (edge->table > chain->pairs || size > chain->pairs - edge->table)
-		return fail(error, BAD_INPUT, "edge %u has no costs", number);
+		return refuse(error, "edge %u has no costs", number);
 	int64_t dearest = 0;
 	for (size_t i = edge->table; i < edge->table + size; i++) {
 		int64_t cost = chain->pair[i];
 		if (cost <= -SHARD_FORBIDDEN)
-			return fail(error, BAD_INPUT, "edge %u has a cost below -10^17", number);
+			return refuse(error, "edge %u has a cost below -10^17", number);
 		if (cost < SHARD_FORBIDDEN && (cost < 0 ? -cost : cost) > dearest)
 			dearest = cost < 0 ? -cost : cost;
 	}
 	return chain_check_add_magnitude(costs, dearest, chain_check_times_of(chain, edge))
 		? OK
-		: fail(error, BAD_INPUT, "costs up to edge %u sum to too much", number);
+		: refuse(error, "costs up to edge %u sum to too much", number);
 }
 
 enum status shard_chain_valid(const struct shard_chain *chain, struct error *error)
@@ -97,7 +97,7 @@ enum status shard_chain_valid(const struct shard_chain *chain, struct error *err
 	for (uint32_t edge = 0; edge < chain->edges && status == OK; edge++)
 		status = chain_check_edge_valid(chain, edge, &costs, error);
 	if (status == OK && copies >= NONE)
-		status = fail(error, BAD_INPUT, "too many copies");
+		status = refuse(error, "too many copies");
 	return status;
 }
 
@@ -110,7 +110,7 @@ static enum status chain_check_add_nodes(
 		FOR(copy, chain_copies(chain, node)) {
 			uint32_t choice = plan->choice[plan->start[node] + copy];
 			if (choice >= strategies_of(chain, node) || chain->cost[chain->first[node] + choice] >= SHARD_FORBIDDEN)
-				return fail(error, BAD_INPUT, "copy %u of node %u has no strategy %u", copy, node, choice);
+				return refuse(error, "copy %u of node %u has no strategy %u", copy, node, choice);
 			*cost += chain->cost[chain->first[node] + choice];
 			*usage += chain->usage[chain->first[node] + choice];
 		}
@@ -127,7 +127,7 @@ static enum status chain_check_add_edge(
 			plan->choice[plan->start[edge->to] + chain_check_copy_of(chain, edge->to, edge->to_where, k + edge->step)];
 		int64_t part = chain->pair[edge->table + (size_t)p * strategies_of(chain, edge->to) + q];
 		if (part >= SHARD_FORBIDDEN)
-			return fail(error, BAD_INPUT, "strategies %u of node %u and %u of node %u are forbidden together", p,
+			return refuse(error, "strategies %u of node %u and %u of node %u are forbidden together", p,
 				edge->from, q, edge->to);
 		*cost += part;
 	}
@@ -142,6 +142,6 @@ enum status shard_chain_evaluate(
 	for (uint32_t edge = 0; edge < chain->edges && status == OK; edge++)
 		status = chain_check_add_edge(chain, plan, edge, cost, error);
 	if (status == OK && chain->limit >= 0 && *usage > chain->limit)
-		status = fail(error, BAD_INPUT, "%lld bytes, above the limit of %lld", (long long)*usage, (long long)chain->limit);
+		status = refuse(error, "%lld bytes, above the limit of %lld", (long long)*usage, (long long)chain->limit);
 	return status;
 }

@@ -119,7 +119,7 @@ static void make_core_vars(struct chain_model *model)
 {
 	const struct shard_chain *chain = model->chain;
 	FOR(node, chain->nodes) {
-		for (int place = 0; place < PLACES; place++)
+		FOR_INT(place, PLACES)
 			model->var[place][node] = NONE;
 		model->var[AT_FIRST][node] = model->var[AT_LAST][node] = chain_graph_var(&model->core, chain_width(model, node));
 		chain_model_add_node(model, &model->core, model->var[AT_FIRST][node], node);
@@ -227,7 +227,7 @@ static enum status make_copy_vars(struct chain_model *model, struct chain_link *
 	NEED(ROOM(&model->arena, link->var, chain->nodes));
 	FOR(i, link->outs)
 		chain_graph_var(graph, link->out[i].classes.count);
-	for (int end = 0; end < 2; end++) {
+	FOR_INT(end, 2) {
 		FOR(i, link->tails)
 			chain_graph_var(graph, link->tail[i].classes.count);
 		FOR(i, link->heads)
@@ -409,7 +409,7 @@ enum status chain_model_build(struct chain_model *model, const struct shard_chai
 	TRY(chain_model_reduce(model, control, error));
 	chain_model_measure(model);
 	TRY(chain_model_find_links(model));
-	for (int place = 0; place < PLACES; place++)
+	FOR_INT(place, PLACES)
 		if (!(model->var[place] = arena_alloc(&model->arena, chain->nodes, sizeof **model->var)))
 			return NO_MEMORY;
 	make_core_vars(model);

@@ -175,7 +175,7 @@ void op_times_free(struct op_times *times)
 bool op_on_pieces(const struct units *units, uint32_t op, struct split split)
 {
 	bool pieces = false;
-	for (int a = 0; a < MESH_AXES; a++)
+	FOR_INT(a, MESH_AXES)
 		pieces |= split.on[a] >= 0 && units->unit[units->unit_start[op] + (uint32_t)split.on[a]].role == ROLE_SEQUENCE;
 	return pieces;
 }

@@ -103,7 +103,7 @@ void sharding_set(struct sharding *sharding, const struct units *units, uint32_t
 	memset(needed, PLACE_WHOLE, reads * sizeof *needed);
 	FOR(k, writes)
 		memset(&produced[written[k]], PLACE_WHOLE, sizeof *produced);
-	for (int a = 0; a < MESH_AXES; a++) {
+	FOR_INT(a, MESH_AXES) {
 		if (split.on[a] == UNIT_NONE)
 			continue;
 		FOR(k, reads)

@@ -27,7 +27,7 @@ struct split { int8_t on[MESH_AXES]; };
 static inline struct placement split_place(const struct units *units, uint32_t op, struct split split, uint32_t k)
 {
 	struct placement placement;
-	for (int a = 0; a < MESH_AXES; a++)
+	FOR_INT(a, MESH_AXES)
 		placement.on[a] = units_place(units, op, split.on[a], k);
 	return placement;
 }

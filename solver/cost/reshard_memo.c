@@ -52,7 +52,7 @@ static bool reshard_memo_grow(struct reshard_memo *memo)
 static uint64_t packed(struct placement placement)
 {
 	uint64_t bits = 0;
-	for (int a = 0; a < MESH_AXES; a++)
+	FOR_INT(a, MESH_AXES)
 		bits = bits << 8 | (uint8_t)placement.on[a];
 	return bits;
 }

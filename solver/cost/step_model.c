@@ -244,9 +244,9 @@ enum status step_model_build(
 	uint32_t **const scratch_ids[] = { &modelling.position, &modelling.use, &modelling.tail };
 	bool fine = (model->time = arena_alloc(&model->arena, room, sizeof *model->time)) != NULL;
 	fine &= (model->turn = arena_alloc(&model->arena, room, sizeof *model->turn)) != NULL;
-	for (int i = 0; i < 4; i++)
+	FOR_INT(i, 4)
 		fine &= (*ids[i] = arena_alloc(&model->arena, room, sizeof(uint32_t))) != NULL;
-	for (int i = 0; i < 3; i++)
+	FOR_INT(i, 3)
 		fine &= (*scratch_ids[i] = arena_alloc(&scratch, graph->ops, sizeof(uint32_t))) != NULL;
 	fine &= (modelling.early = arena_alloc(&scratch, graph->ops, sizeof *modelling.early)) != NULL;
 	if (fine) {

@@ -71,7 +71,7 @@ enum status fold_run_begin(struct fold_run *run, fold_label *label, void *contex
 			if (run->level[before] >= run->level[op])
 				run->level[op] = run->level[before] + 1;
 	}
-	for (int round = 0; round < ROUNDS; round++) {
+	FOR_INT(round, ROUNDS) {
 		FOR(op, graph->ops)
 			other[op] = fold_match_refine(run, run->colour, op);
 		uint64_t *swap = run->colour;

@@ -141,7 +141,7 @@ static enum status find_rings(struct placing *placing)
 	uint32_t orbits = placing->orbits->orbits;
 	struct tarjan tarjan = { 0 };
 	uint32_t **lists[] = { &tarjan.number, &tarjan.low, &tarjan.stack, &tarjan.path, &tarjan.next, &placing->ring };
-	for (size_t i = 0; i < COUNT_OF(lists); i++)
+	FOR(i, COUNT_OF(lists))
 		if (!(*lists[i] = arena_alloc(placing->arena, (size_t)orbits + 1, sizeof **lists[i])))
 			return NO_MEMORY;
 	memset(tarjan.number, 0xff, orbits * sizeof *tarjan.number);
@@ -236,7 +236,7 @@ static int64_t first_cut(
 	const struct csr *rows[] = { &placing->from, &placing->to };
 	int64_t sum = 0, votes = 0;
 	FOR(i, orbits)
-		for (int side = 0; side < 2; side++)
+		FOR_INT(side, 2)
 			FOR_ITEMS(item, rows[side], orbit[i]) {
 				const struct link *link = &placing->link[item];
 				uint32_t other = side ? link->from : link->to;
@@ -305,7 +305,7 @@ static bool place_beside(struct placing *placing, uint32_t orbit)
 	placing->placed[orbit] = true;
 	if (was)
 		least = fold_place_cost_of(placing, &orbit, 1);
-	for (int side = 0; side < 2; side++)
+	FOR_INT(side, 2)
 		FOR_ITEMS(item, rows[side], orbit) {
 			const struct link *link = &placing->link[item];
 			uint32_t other = side ? link->from : link->to;
@@ -342,7 +342,7 @@ static bool fold_place_spread(struct placing *placing, bool rings)
 static void fold_place_others(struct placing *placing)
 {
 	fold_place_spread(placing, true);
-	for (int pass = 0; pass < PASSES; pass++)
+	FOR_INT(pass, PASSES)
 		FOR(orbit, placing->orbits->orbits)
 			if (placing->ring[orbit] == NONE && placing->placed[orbit])
 				place_beside(placing, orbit);

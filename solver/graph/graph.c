@@ -24,7 +24,7 @@ const char *const added_types[ADDED_COUNT] = { ADDITIONS(X) };
 
 int name_index(const char *const *names, int count, const char *name)
 {
-	for (int i = 0; i < count; i++)
+	FOR_INT(i, count)
 		if (strcmp(names[i], name) == 0)
 			return i;
 	return -1;
@@ -70,7 +70,7 @@ static enum status take_tensors(struct build *build)
 		tensor->writer = NONE;
 		if (twice && names_find(&graph->tensor_names, tensor->name) != id)
 			return graph_bad(build, tensor->line,
-				fail(build->error, BAD_INPUT, "there are two tensors named \"%.100s\"", tensor->name));
+				refuse(build->error, "there are two tensors named \"%.100s\"", tensor->name));
 	}
 	return OK;
 }
@@ -135,7 +135,7 @@ static enum status take_ops(struct build *build)
 		if (!graph_read_type(graph, op))
 			return fail_memory(build->error);
 		if (twice && names_find(&graph->op_names, op->name) != id)
-			return graph_bad(build, op->line, fail(build->error, BAD_INPUT, "there are two ops named \"%.100s\"", op->name));
+			return graph_bad(build, op->line, refuse(build->error, "there are two ops named \"%.100s\"", op->name));
 	}
 	return OK;
 }
@@ -144,11 +144,11 @@ static enum status check_bytes(
 	struct build *build, unsigned line, const char *what, const char *name, int64_t bytes, int64_t *sum)
 {
 	if (bytes < 0 || bytes > BYTES_MAX)
-		return graph_bad(build, line, fail(build->error, BAD_INPUT, "%s of \"%.100s\" is %lld bytes: not between 0 and 2^60",
+		return graph_bad(build, line, refuse(build->error, "%s of \"%.100s\" is %lld bytes: not between 0 and 2^60",
 			what, name, (long long)bytes));
 	if (*sum > BYTES_MAX - bytes)
 		return graph_bad(
-			build, line, fail(build->error, BAD_INPUT, "sizes add up to more than 2^60 bytes at \"%.100s\"", name));
+			build, line, refuse(build->error, "sizes add up to more than 2^60 bytes at \"%.100s\"", name));
 	*sum += bytes;
 	return OK;
 }
@@ -178,7 +178,7 @@ static enum status find_roots(struct build *build)
 	FOR(id, draft->tensors) {
 		uint32_t alias = draft->tensor[id].alias;
 		if (alias != NONE && alias >= draft->tensors)
-			return graph_bad(build, draft->tensor[id].line, fail(build->error, BAD_INPUT, "\"%.100s\" is an alias of nothing",
+			return graph_bad(build, draft->tensor[id].line, refuse(build->error, "\"%.100s\" is an alias of nothing",
 				draft->tensor[id].name));
 		build->root[id] = alias == NONE ? id : alias;
 	}
@@ -186,11 +186,11 @@ static enum status find_roots(struct build *build)
 		uint32_t at = id;
 		for (uint32_t steps = 0; build->root[at] != at; steps++) {
 			if (steps > draft->tensors)
-				return graph_bad(build, draft->tensor[id].line, fail(build->error, BAD_INPUT, "\"%.100s\" is an alias of itself",
+				return graph_bad(build, draft->tensor[id].line, refuse(build->error, "\"%.100s\" is an alias of itself",
 					draft->tensor[id].name));
 			uint32_t parent = build->root[at];
 			if (build->root[parent] == at && parent != at)
-				return graph_bad(build, draft->tensor[id].line, fail(build->error, BAD_INPUT,
+				return graph_bad(build, draft->tensor[id].line, refuse(build->error,
 					"\"%.100s\" and \"%.100s\" are aliases of each other", draft->tensor[at].name, draft->tensor[parent].name));
 			build->root[at] = build->root[parent];
 			at = build->root[at];
@@ -212,7 +212,7 @@ static int64_t view_bytes(const struct tensor *view, const struct tensor *root)
 		bits = root->bytes / elements * 8;
 	if (!view->shape || bits == 0)
 		return root->bytes;
-	for (int d = 0; d < view->dims; d++)
+	FOR_INT(d, view->dims)
 		if (__builtin_mul_overflow(bits, view->shape[d], &bits) || bits > INT64_MAX - 7)
 			return INT64_MAX;
 	return (bits + 7) / 8;
@@ -242,10 +242,10 @@ static enum status find_writers(struct build *build)
 		const struct op *op = &build->draft->op[writes->op[i]];
 		if (tensor->writer == writes->op[i])
 			return graph_bad(build, op->line,
-				fail(build->error, BAD_INPUT, "op \"%.100s\" writes tensor \"%.100s\" twice", op->name, tensor->name));
+				refuse(build->error, "op \"%.100s\" writes tensor \"%.100s\" twice", op->name, tensor->name));
 		if (tensor->writer != NONE)
 			return graph_bad(build, op->line,
-				fail(build->error, BAD_INPUT, "tensor \"%.100s\" has two writers: \"%.100s\" and \"%.100s\"",
+				refuse(build->error, "tensor \"%.100s\" has two writers: \"%.100s\" and \"%.100s\"",
 					tensor->name, build->draft->op[tensor->writer].name, op->name));
 		tensor->writer = writes->op[i];
 	}
@@ -259,7 +259,7 @@ static enum status check_flops(struct build *build)
 		const struct op *op = &build->draft->op[id];
 		if (op->flops > INT64_MAX / 2)
 			return graph_bad(build, op->line,
-				fail(build->error, BAD_INPUT,
+				refuse(build->error,
 					"op \"%.100s\" has more than 2^62 FLOPs, too many to count; a smaller batch has "
 					"fewer, and microbatches=N cuts one",
 					op->name));
@@ -277,7 +277,7 @@ static enum status check_own(struct build *build)
 							*made = read->writer == NONE ? &build->graph->tensor[build->root[reads->other[i]]] : read;
 		if (made->writer == reads->op[i])
 			return graph_bad(build, op->line,
-				fail(build->error, BAD_INPUT, "op \"%.100s\" reads \"%.100s\", which it writes itself", op->name,
+				refuse(build->error, "op \"%.100s\" reads \"%.100s\", which it writes itself", op->name,
 					read->name));
 	}
 	return OK;
@@ -302,11 +302,11 @@ static enum status check_inplace(struct build *build)
 			continue;
 		if (!row_has(&build->writes, id, out))
 			return graph_bad(build, op->line,
-				fail(build->error, BAD_INPUT, "in-place result \"%.100s\" is not an output of op \"%.100s\"",
+				refuse(build->error, "in-place result \"%.100s\" is not an output of op \"%.100s\"",
 					draft->tensor[out].name, op->name));
 		if (build->root[out] != build->root[in])
 			return graph_bad(build, op->line,
-				fail(build->error, BAD_INPUT,
+				refuse(build->error,
 					"in-place result \"%.100s\" of op \"%.100s\" is not an alias of \"%.100s\"",
 					draft->tensor[out].name, op->name, draft->tensor[in].name));
 	}
@@ -332,14 +332,14 @@ static enum status data_edges(struct build *build)
 	const struct pairs *lists[] = { &draft->reads, &draft->writes, &draft->inplace_in };
 	size_t most = 2 * ((size_t)draft->reads.count + draft->writes.count + draft->inplace_in.count) + draft->after.count;
 	if (most >= NONE)
-		return fail(build->error, BAD_INPUT, "more than 2^32 dependencies");
+		return refuse(build->error, "more than 2^32 dependencies");
 	if (!(ROOM(&build->scratch, edges->op, most) && ROOM(&build->scratch, edges->pred, most)))
 		return fail_memory(build->error);
-	for (int list = 0; list < 3; list++)
+	FOR_INT(list, 3)
 		FOR(i, lists[list]->count) {
 			uint32_t op = lists[list]->op[i], tensor = lists[list]->other[i];
 			uint32_t writers[] = { build->graph->tensor[tensor].writer, build->graph->tensor[build->root[tensor]].writer };
-			for (int w = 0; w < 2; w++)
+			FOR_INT(w, 2)
 				if (writers[w] != NONE && writers[w] != op) {
 					edges->op[edges->count] = op;
 					edges->pred[edges->count++] = writers[w];
@@ -376,7 +376,7 @@ static enum status report_cycle(struct build *build, const struct csr *pred, con
 	uint32_t begin = seen[at] - 1, length = steps - begin;
 	for (uint32_t i = begin; i < steps && used < sizeof text - 64; i++)
 		used += (size_t)snprintf(text + used, sizeof text - used, "\"%.40s\" waits for ", draft->op[path[i]].name);
-	return graph_bad(build, draft->op[at].line, fail(build->error, BAD_INPUT, "a cycle of %u op%s: %s%s\"%.40s\"", length,
+	return graph_bad(build, draft->op[at].line, refuse(build->error, "a cycle of %u op%s: %s%s\"%.40s\"", length,
 		length == 1 ? "" : "s", text, used < sizeof text - 64 ? "" : "... ", draft->op[at].name));
 }
 

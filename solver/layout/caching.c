@@ -249,7 +249,7 @@ static void caching_return(struct caching *caching, struct pool *pool, uint32_t 
 
 static void caching_return_all(struct caching *caching)
 {
-	for (int p = 0; p < 2 * LAYOUT_STREAMS; p++) {
+	FOR_INT(p, 2 * LAYOUT_STREAMS) {
 		struct pool *pool = &caching->pool[p / 2][p % 2];
 		for (uint32_t at = pool->list[FREE].count; at-- > 0 && !caching->no_memory;) {
 			struct block block = caching->block[pool->list[FREE].id[at]];
@@ -338,11 +338,11 @@ static bool caching_simulate(const struct buffers *buffers, const struct events 
 	int64_t limit, struct allocated *allocated)
 {
 	struct caching caching = { .spare = NONE, .expandable = expandable, .limit = limit };
-	for (int p = 0; p < LAYOUT_STREAMS; p++)
+	FOR_INT(p, LAYOUT_STREAMS)
 		caching.pool[p][0].small = true;
 	int64_t breaks = caching_run(&caching, buffers, events);
 	*allocated = (struct allocated){ caching.peak, 0, caching.most, breaks, caching.retries };
-	for (int p = 0; p < 2 * LAYOUT_STREAMS; p++)
+	FOR_INT(p, 2 * LAYOUT_STREAMS)
 		for (enum state state = FREE; state <= UNMAPPED; state++)
 			mem_free(caching.pool[p / 2][p % 2].list[state].id);
 	mem_free(caching.block);

@@ -85,7 +85,7 @@ static bool numbers_make(struct numbers *numbers, uint32_t count)
 
 static void numbers_free(struct numbers *numbers)
 {
-	for (int level = 0; level < numbers->levels; level++)
+	FOR_INT(level, numbers->levels)
 		mem_free(numbers->word[level]);
 }
 
@@ -130,8 +130,8 @@ static const struct rectangle *numbered(const struct check *check, uint32_t numb
 static enum status report_overlap(const struct rectangle *a, const struct rectangle *b, struct error *error)
 {
 	if (a->buffer == b->buffer)
-		return fail(error, BAD_INPUT, "pieces of buffer %u overlap each other", b->buffer);
-	return fail(error, BAD_INPUT, "buffers %u and %u overlap at step %lld", a->buffer, b->buffer,
+		return refuse(error, "pieces of buffer %u overlap each other", b->buffer);
+	return refuse(error, "buffers %u and %u overlap at step %lld", a->buffer, b->buffer,
 		(long long)larger_of(a->lower, b->lower));
 }
 
@@ -188,23 +188,23 @@ static enum status check_offsets(const struct check *check, const struct layout 
 	FOR(i, buffers->n) {
 		int64_t offset = layout->offset[i];
 		if (offset < 0 || offset > BYTES_MAX)
-			return fail(error, BAD_INPUT, "buffer %u: offset %lld", i, (long long)offset);
+			return refuse(error, "buffer %u: offset %lld", i, (long long)offset);
 		if (buffers->size[i] == 0)
 			continue;
 		if (offset % check->alignment || (buffers->alignment && offset % buffers->alignment[i]))
-			return fail(error, BAD_INPUT, "buffer %u: offset %lld is not aligned", i, (long long)offset);
+			return refuse(error, "buffer %u: offset %lld is not aligned", i, (long long)offset);
 		if (buffers->fixed && buffers->fixed[i] >= 0 && offset != buffers->fixed[i])
-			return fail(error, BAD_INPUT, "buffer %u: offset %lld, but it is pinned to %lld", i, (long long)offset,
+			return refuse(error, "buffer %u: offset %lld, but it is pinned to %lld", i, (long long)offset,
 				    (long long)buffers->fixed[i]);
 		top = larger_of(top, offset + layout_check_rounded(check, i));
 	}
 	if (layout->arena < top)
-		return fail(error, BAD_INPUT, "the arena has %lld bytes, but byte %lld is in use", (long long)layout->arena,
+		return refuse(error, "the arena has %lld bytes, but byte %lld is in use", (long long)layout->arena,
 			    (long long)top - 1);
 	if (layout->proof.bound > top)
-		return fail(error, BAD_INPUT, "the bound %lld is above the highest byte in use", (long long)layout->proof.bound);
+		return refuse(error, "the bound %lld is above the highest byte in use", (long long)layout->proof.bound);
 	if (proof_closed(&layout->proof) && layout->proof.value != layout->arena)
-		return fail(error, BAD_INPUT, "the proof is of another arena");
+		return refuse(error, "the proof is of another arena");
 	return OK;
 }
 
@@ -224,11 +224,11 @@ static enum status check_core(const struct check *check, const struct layout *la
 {
 	FOR(i, layout->core_count)
 		if (layout->core[i] >= check->buffers->n || (i > 0 && layout->core[i] <= layout->core[i - 1]))
-			return fail(error, BAD_INPUT, "the core of the bound is no ascending list of buffers");
+			return refuse(error, "the core of the bound is no ascending list of buffers");
 	enum status status = layout_check_core(
 		check->buffers, layout->core, layout->core_count, check->alignment, layout->proof.bound - 1, CORE_NODES);
 	if (status == OK)
-		return fail(error, BAD_INPUT, "the core of the bound %lld fits below it", (long long)layout->proof.bound);
+		return refuse(error, "the core of the bound %lld fits below it", (long long)layout->proof.bound);
 	return status == NO_MEMORY ? status : OK;
 }
 
@@ -236,25 +236,25 @@ static enum status layout_check_bound(const struct check *check, const struct la
 {
 	const struct buffers *buffers = check->buffers;
 	if (check->count && alive(check, layout->moment) != layout->load)
-		return fail(error, BAD_INPUT, "what is alive at step %lld sums up to %lld, not to the load %lld",
+		return refuse(error, "what is alive at step %lld sums up to %lld, not to the load %lld",
 			    (long long)layout->moment, (long long)alive(check, layout->moment), (long long)layout->load);
 	if (layout->ground == LAYOUT_PROOF_LOAD && layout->proof.bound != layout->load)
-		return fail(error, BAD_INPUT, "the bound %lld is not the load %lld", (long long)layout->proof.bound,
+		return refuse(error, "the bound %lld is not the load %lld", (long long)layout->proof.bound,
 			(long long)layout->load);
 	if (layout->ground == LAYOUT_PROOF_BUFFER) {
 		uint32_t i = layout->core_count == 1 ? layout->core[0] : NONE;
 		if (i >= buffers->n)
-			return fail(error, BAD_INPUT, "the bound names no buffer");
+			return refuse(error, "the bound names no buffer");
 		int64_t fixed = buffers->fixed && buffers->fixed[i] >= 0 ? buffers->fixed[i] : 0;
 		if (fixed + layout_check_rounded(check, i) != layout->proof.bound)
-			return fail(error, BAD_INPUT, "buffer %u does not reach the bound %lld", i, (long long)layout->proof.bound);
+			return refuse(error, "buffer %u does not reach the bound %lld", i, (long long)layout->proof.bound);
 	}
 	if (layout->ground == LAYOUT_PROOF_MOMENT) {
 		int64_t needed = layout_check_moment(buffers, check->alignment, layout->witness);
 		if (needed < layout->proof.bound)
 			return needed < 0
 				? NO_MEMORY
-				: fail(error, BAD_INPUT, "what is alive at step %lld needs %lld bytes, not the bound %lld",
+				: refuse(error, "what is alive at step %lld needs %lld bytes, not the bound %lld",
 					  (long long)layout->witness, (long long)needed, (long long)layout->proof.bound);
 	}
 	return layout->ground == LAYOUT_PROOF_SEARCH ? check_core(check, layout, error) : OK;

@@ -177,7 +177,7 @@ static enum status run_round(struct exact *exact, uint32_t round, uint64_t nodes
 		found_core = search_core(exact, target(exact, 0), nodes * CORE_SHARE);
 	if (found_core == NO_MEMORY)
 		return NO_MEMORY;
-	for (int number = 0; number < (exact->decide ? 1 : 3); number++) {
+	FOR_INT(number, (exact->decide ? 1 : 3)) {
 		while (!finished(exact) && (number == 0 || target(exact, number) > target(exact, 0))) {
 			enum status status = search_target(exact, number, round, nodes);
 			if (status == NO_MEMORY)

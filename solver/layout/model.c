@@ -22,18 +22,18 @@ static struct piece piece_at(const struct buffers *buffers, uint32_t i, uint32_t
 static enum status check_buffer(const struct buffers *buffers, uint32_t i, struct error *error)
 {
 	if (buffers->size[i] < 0 || buffers->size[i] > BYTES_MAX)
-		return fail(error, BAD_INPUT, "buffer %u: size %lld is negative or too large", i, (long long)buffers->size[i]);
+		return refuse(error, "buffer %u: size %lld is negative or too large", i, (long long)buffers->size[i]);
 	if (buffers->lower[i] >= buffers->upper[i])
-		return fail(error, BAD_INPUT, "buffer %u: its life is empty", i);
+		return refuse(error, "buffer %u: its life is empty", i);
 	if (buffers->alignment && (buffers->alignment[i] < 1 || buffers->alignment[i] > BYTES_MAX))
-		return fail(error, BAD_INPUT, "buffer %u: alignment %lld", i, (long long)buffers->alignment[i]);
+		return refuse(error, "buffer %u: alignment %lld", i, (long long)buffers->alignment[i]);
 	if (buffers->fixed && buffers->fixed[i] > BYTES_MAX)
-		return fail(error, BAD_INPUT, "buffer %u: its fixed offset is too large", i);
+		return refuse(error, "buffer %u: its fixed offset is too large", i);
 	for (uint32_t k = 0; buffers->size[i] > 0 && k < piece_count(buffers, i); k++) {
 		struct piece piece = piece_at(buffers, i, k);
 		if (piece.lower < (k ? piece_at(buffers, i, k - 1).upper : buffers->lower[i]) || piece.upper > buffers->upper[i]
 			|| piece.lower >= piece.upper)
-			return fail(error, BAD_INPUT, "buffer %u: piece %u is empty, outside its life or not behind the one before",
+			return refuse(error, "buffer %u: piece %u is empty, outside its life or not behind the one before",
 				i, k);
 	}
 	return OK;
@@ -42,14 +42,14 @@ static enum status check_buffer(const struct buffers *buffers, uint32_t i, struc
 static enum status layout_model_check_buffers(const struct buffers *buffers, int64_t alignment, struct error *error)
 {
 	if (alignment < 1 || alignment > BYTES_MAX)
-		return fail(error, BAD_INPUT, "alignment %lld", (long long)alignment);
+		return refuse(error, "alignment %lld", (long long)alignment);
 	int64_t sum = 0;
 	FOR(i, buffers->n) {
 		TRY(check_buffer(buffers, i, error));
 		int64_t step = buffers->alignment && buffers->alignment[i] > alignment ? buffers->alignment[i] : alignment;
 		sum += align_up(buffers->size[i], alignment) + (step - 1);
 		if (sum > BYTES_MAX)
-			return fail(error, BAD_INPUT, "the buffers' sizes add up to too much");
+			return refuse(error, "the buffers' sizes add up to too much");
 	}
 	return OK;
 }

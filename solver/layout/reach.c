@@ -70,7 +70,7 @@ uint32_t reach_most(const struct reach *reach, uint32_t first, uint32_t last)
 	int64_t most = reach_most_of(reach, found);
 	for (uint32_t l = reach->leaves + first, r = reach->leaves + last; l < r; l /= 2, r /= 2) {
 		uint32_t side[2] = { l & 1 ? l++ : 0, r & 1 ? --r : 0 };
-		for (int i = 0; i < 2; i++) {
+		FOR_INT(i, 2) {
 			int64_t other = side[i] ? reach_most_of(reach, side[i]) : -1;
 			if (other > most || (other == most && first_leaf(reach, side[i]) < first_leaf(reach, found))) {
 				found = side[i];

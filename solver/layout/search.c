@@ -263,7 +263,7 @@ static void unplace(struct layout_search *search, struct frame *frame)
 static int compare_keys(const void *left, const void *right)
 {
 	const struct sort_key *a = left, *b = right;
-	for (int i = 0; i < 3; i++)
+	FOR_INT(i, 3)
 		if (a->key[i] > b->key[i] || a->key[i] < b->key[i])
 			return a->key[i] > b->key[i] ? -1 : 1;
 	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
@@ -309,7 +309,7 @@ static void new_part(
 			continue;
 		struct sort_key *sort = &search->sort[n++];
 		sort->buffer = b;
-		for (int k = 0; k < 3; k++)
+		FOR_INT(k, 3)
 			sort->key[k] = k < keys ? key_value(search, search->keys[k], b) : 0;
 	}
 	qsort(search->sort, n, sizeof *search->sort, compare_keys);

@@ -7,7 +7,7 @@ static enum status list_members(struct layout_search *search, bool pinned, bool 
 	const struct layout_model *model = search->model;
 	NEED(ROOM(&search->arena, members->start, (size_t)model->sections + 2));
 	uint64_t sum = 0;
-	for (int pass = 0; pass < 2; pass++) {
+	FOR_INT(pass, 2) {
 		FOR(b, model->n) {
 			if (is_free(search, b) == pinned)
 				continue;

@@ -8,7 +8,7 @@ struct entry { double key[KEYS]; uint32_t buffer; };
 static int compare_entries(const void *left, const void *right)
 {
 	const struct entry *a = left, *b = right;
-	for (int i = 0; i < KEYS; i++)
+	FOR_INT(i, KEYS)
 		if (a->key[i] > b->key[i] || a->key[i] < b->key[i])
 			return a->key[i] > b->key[i] ? -1 : 1;
 	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;

@@ -203,7 +203,7 @@ static enum status cut_promising(struct cutting *cutting, uint32_t cuts)
 	FOR(op, job->model.ops)
 		cutting->least[op] = INT64_MAX;
 	note_order(cutting, job->order);
-	for (int i = 0; i < SEEDS; i++)
+	FOR_INT(i, SEEDS)
 		if (job->seed[i])
 			note_order(cutting, job->seed[i]);
 	for (uint32_t i = 0, op; i < cuts && !order_job_done(job) && (op = most_promising(cutting)) != NONE; i++) {

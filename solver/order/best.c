@@ -79,7 +79,7 @@ static enum status run_roam(struct closing *closing)
 static int next_seed(const struct order_job *job, const bool used[SEEDS])
 {
 	int next = -1;
-	for (int i = 0; i < SEEDS; i++)
+	FOR_INT(i, SEEDS)
 		if (job->seed[i] && !used[i] && (next < 0 || job->seed_peak[i] < job->seed_peak[next]))
 			next = i;
 	return next;

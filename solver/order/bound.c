@@ -23,7 +23,7 @@ struct bound {
 
 static inline void row_join(struct row *row, const struct row *other)
 {
-	for (int i = 0; i < WORDS; i++)
+	FOR_INT(i, WORDS)
 		row->word[i] |= other->word[i];
 }
 
@@ -64,7 +64,7 @@ static struct row certain_columns(const struct bound *bound, uint32_t item)
 		row_join(&before, &bound->reached[user]);
 		row_join(&after, &bound->reaching[user]);
 	}
-	for (int i = 0; i < WORDS; i++)
+	FOR_INT(i, WORDS)
 		before.word[i] &= after.word[i];
 	return before;
 }

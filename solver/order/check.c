@@ -24,7 +24,7 @@ struct network {
 
 static void check_precedence_join(struct network *network, uint32_t from, uint32_t to, int64_t capacity)
 {
-	for (int back = 0; back < 2; back++) {
+	FOR_INT(back, 2) {
 		network->to[network->arcs] = back ? from : to;
 		network->left[network->arcs] = back ? 0 : capacity;
 		network->next[network->arcs] = network->head[back ? to : from];
@@ -168,15 +168,15 @@ static enum status check_edges(struct network *network, const struct order_certi
 	FOR(i, certificate->arcs) {
 		const struct order_arc *edge = &certificate->arc[i];
 		if (edge->from >= ops || edge->to >= ops || edge->from == edge->to)
-			return fail(error, BAD_INPUT, "the certificate has a precedence that names no two ops");
+			return refuse(error, "the certificate has a precedence that names no two ops");
 		network->edges = i;
 		uint32_t at = edge->flow ? edge->to : edge->from, other = edge->flow ? edge->from : edge->to;
 		if (!costs(network, at, other, edge->flow != 0, bound))
-			return fail(error, BAD_INPUT, "precedence %" PRIu32 " doesn't follow from the ones before it", i);
+			return refuse(error, "precedence %" PRIu32 " doesn't follow from the ones before it", i);
 	}
 	network->edges = certificate->arcs;
 	if (!costs(network, certificate->op, NONE, false, bound))
-		return fail(error, BAD_INPUT, "with all precedences the op doesn't need %" PRId64 " bytes", bound);
+		return refuse(error, "with all precedences the op doesn't need %" PRId64 " bytes", bound);
 	return OK;
 }
 
@@ -190,7 +190,7 @@ static enum status order_check_precedence(
 			certificate->arcs);
 	struct network network = { .problem = problem, .edge = certificate->arc, .nodes = problem->ops + 2 + problem->items };
 	if (certificate->op >= problem->ops)
-		return fail(error, BAD_INPUT, "the certificate names no op");
+		return refuse(error, "the certificate names no op");
 	ROOM(&arena, network.before, problem->ops);
 	ROOM(&arena, network.behind, problem->ops);
 	NEED(ROOM(&arena, network.head, network.nodes) && ROOM(&arena, network.into, network.nodes) &&
@@ -275,22 +275,22 @@ static enum status add_arc(const struct problem *problem, const struct order_arc
 	struct balance *balance, struct error *error)
 {
 	if (arc->flow <= 0 || arc->flow > BYTES_MAX)
-		return fail(error, BAD_INPUT, "the certificate has an arc with a flow of %" PRId64, arc->flow);
+		return refuse(error, "the certificate has an arc with a flow of %" PRId64, arc->flow);
 	if (arc->to != NONE && arc->to >= problem->ops)
-		return fail(error, BAD_INPUT, "the certificate has an arc to no op");
+		return refuse(error, "the certificate has an arc to no op");
 	uint32_t from = arc->from;
 	if (arc->item == NONE) {
 		if (from >= problem->ops || arc->to == NONE || !order_check_has(&problem->pred, from, arc->to))
-			return fail(error, BAD_INPUT, "the certificate has an arc that is no dependency");
+			return refuse(error, "the certificate has an arc that is no dependency");
 	} else {
 		if (arc->item >= problem->items || arc->from != NONE)
-			return fail(error, BAD_INPUT, "the certificate has an arc from no item");
+			return refuse(error, "the certificate has an arc from no item");
 		if (arc->to == NONE ? !problem->live_out[arc->item] : !order_check_has(&problem->users, arc->item, arc->to))
-			return fail(error, BAD_INPUT, "the certificate has an arc from an item to an op that does not use it");
+			return refuse(error, "the certificate has an arc from an item to an op that does not use it");
 		from = problem->producer[arc->item];
 		balance->item[arc->item] += arc->flow;
 		if (balance->item[arc->item] > problem->size[arc->item])
-			return fail(error, BAD_INPUT, "the certificate's flow exceeds an item's bytes");
+			return refuse(error, "the certificate's flow exceeds an item's bytes");
 	}
 	/* Sinks count net, so that flow from a sink to elsewhere is not counted twice. */
 	if (from != NONE) {
@@ -303,7 +303,7 @@ static enum status add_arc(const struct problem *problem, const struct order_arc
 	bool absurd = from != NONE && balance->op[from] < -BYTES_MAX;
 	absurd |= arc->to != NONE && balance->op[arc->to] > BYTES_MAX;
 	absurd |= balance->value > BYTES_MAX || balance->value < -BYTES_MAX;
-	return absurd ? fail(error, BAD_INPUT, "the certificate's flow is out of range") : OK;
+	return absurd ? refuse(error, "the certificate's flow is out of range") : OK;
 }
 
 static enum status order_check_flow(const struct problem *problem, const struct order_certificate *certificate,
@@ -317,7 +317,7 @@ static enum status order_check_flow(const struct problem *problem, const struct 
 		status = add_arc(problem, &certificate->arc[i], side, &balance, error);
 	for (uint32_t op = 0; status == OK && op < problem->ops; op++)
 		if (side[op] == FREE && balance.op[op] != 0)
-			status = fail(error, BAD_INPUT, "the certificate's flow is not conserved at an op");
+			status = refuse(error, "the certificate's flow is not conserved at an op");
 	*value = balance.value;
 	mem_free(balance.item);
 	mem_free(balance.op);
@@ -337,7 +337,7 @@ static enum status check_at_op(const struct problem *problem, const struct order
 {
 	uint32_t op = certificate->op;
 	if (op >= problem->ops)
-		return fail(error, BAD_INPUT, "the certificate names no op");
+		return refuse(error, "the certificate names no op");
 	HELD enum side *MAKE(side, problem->ops);
 	enum status status = side ? order_check_mark_sides(problem, op, side) : NO_MEMORY;
 	if (status == OK && certificate->proof == ORDER_PROOF_ALIVE) {
@@ -362,7 +362,7 @@ enum status order_check_certificate(const struct problem *problem, const struct 
 	case ORDER_PROOF_PRECEDENCE:
 		return order_check_precedence(problem, certificate, bound, error);
 	case ORDER_PROOF_SEARCH:
-		status = fail(error, BAD_INPUT, "the bound rests on a search: it must be run again");
+		status = refuse(error, "the bound rests on a search: it must be run again");
 		break;
 	case ORDER_PROOF_CONTRADICTED:
 		proved = 0;
@@ -371,6 +371,6 @@ enum status order_check_certificate(const struct problem *problem, const struct 
 		break;
 	}
 	if (status == OK && proved < bound)
-		status = fail(error, BAD_INPUT, "the certificate proves %" PRId64 " bytes, not %" PRId64, proved, bound);
+		status = refuse(error, "the certificate proves %" PRId64 " bytes, not %" PRId64, proved, bound);
 	return status;
 }

@@ -196,7 +196,7 @@ static enum status roam_find_branches(struct roam *roam)
 		while (depth > 0) {
 			uint32_t op = roam->stack[--depth];
 			const struct csr *arcs[] = { &model->pred, &model->succ };
-			for (int side = 0; side < 2; side++)
+			FOR_INT(side, 2)
 				FOR_ITEMS(other, arcs[side], op) {
 					if (roam->main[other] || roam->branch_of[other] != NONE || roam->earliest[other] != roam->earliest[op])
 						continue;
@@ -375,7 +375,7 @@ static void assign_branches(struct roam *roam, int64_t peak)
 static void find_assignment(struct roam *roam)
 {
 	int64_t low = roam->job->bound, high = low;
-	for (int round = 0; round < ROUNDS; round++) {
+	FOR_INT(round, ROUNDS) {
 		int64_t peak = round == 0 ? low : round == 1 ? high : low + (high - low) / 2;
 		assign_branches(roam, peak);
 		if (roam->peak > peak) {

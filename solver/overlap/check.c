@@ -56,7 +56,7 @@ static enum status overlap_check_run(struct checking *checking)
 		if (next < claimed->stations && claimed->station[next].op == op) {
 			int64_t claim = claim_of(checking, &claimed->station[next]);
 			if (claim < 0)
-				return fail(checking->error, BAD_INPUT, "the time bound's station %u has no ops", next);
+				return refuse(checking->error, "the time bound's station %u has no ops", next);
 			checking->earliest[op] = claim > checking->earliest[op] ? claim : checking->earliest[op];
 			next++;
 		}
@@ -67,9 +67,9 @@ static enum status overlap_check_run(struct checking *checking)
 		end = claim > end ? claim : end;
 	}
 	if (next != claimed->stations)
-		return fail(checking->error, BAD_INPUT, "the time bound's station %u is at no op that follows the one before", next);
+		return refuse(checking->error, "the time bound's station %u is at no op that follows the one before", next);
 	if (claimed->bound != end)
-		return fail(checking->error, BAD_INPUT, "the time bound is claimed to be %lld ps; its stations give %lld",
+		return refuse(checking->error, "the time bound is claimed to be %lld ps; its stations give %lld",
 			(long long)claimed->bound, (long long)end);
 	return OK;
 }

@@ -94,9 +94,9 @@ enum status lineup_new(const struct overlap_request *request, struct lineup *lin
 	uint32_t **const ids[] = { &line->order, &line->place, &line->old_order };
 	int64_t **const bytes[] = { &line->stays, &line->adds, &line->before, &line->old_before, &line->relief };
 	bool fine = true;
-	for (size_t i = 0; i < COUNT_OF(ids); i++)
+	FOR(i, COUNT_OF(ids))
 		fine &= (*ids[i] = arena_alloc(&line->arena, line->count, sizeof(uint32_t))) != NULL;
-	for (size_t i = 0; i < COUNT_OF(bytes); i++)
+	FOR(i, COUNT_OF(bytes))
 		fine &= (*bytes[i] = arena_alloc(&line->arena, line->count + (size_t)2, sizeof(int64_t))) != NULL;
 	NEED(fine);
 	find_bytes(line);

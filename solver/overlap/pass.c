@@ -270,7 +270,7 @@ static void pass_finish(struct passing *passing)
 {
 	const struct problem *problem = passing->problem;
 	uint32_t op = passing->order[passing->at++];
-	for (int p = 0; p < POOLS; p++)
+	FOR_INT(p, POOLS)
 		if (passing->pool[p].place[op] != NONE)
 			order_heap_remove(&passing->pool[p], op);
 	passing->alive += stays_of(passing, op);
@@ -339,13 +339,13 @@ static enum status pass_prepare(struct passing *passing, const uint32_t *from)
 	uint32_t **const ids[] = { &passing->place, &passing->missing, &passing->rank };
 	int64_t **const times[] = { &passing->live, &passing->ready, &passing->end, &passing->begin };
 	bool fine = true;
-	for (size_t i = 0; i < COUNT_OF(ids); i++)
+	FOR(i, COUNT_OF(ids))
 		fine &= (*ids[i] = arena_alloc(&passing->arena, ops, sizeof(uint32_t))) != NULL;
-	for (size_t i = 0; i < COUNT_OF(times); i++)
+	FOR(i, COUNT_OF(times))
 		fine &= (*times[i] = arena_alloc(&passing->arena, ops, sizeof(int64_t))) != NULL;
 	ROOM(&passing->arena, passing->left, problem->items);
 	ROOM(&passing->arena, passing->relief, ops + (size_t)1);
-	for (int p = 0; p < POOLS; p++)
+	FOR_INT(p, POOLS)
 		fine &= order_heap_init(&passing->pool[p], ops, &passing->arena) == OK;
 	if (!fine || !passing->left || !passing->relief ||
 		(!passing->terms->roomy && problem_peak(problem, from, passing->live, &(uint32_t){ 0 }) < 0))

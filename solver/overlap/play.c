@@ -30,9 +30,9 @@ static enum status play_make_room(struct play *play)
 		&play->release, &play->first_released, &play->next_released, &play->use, &play->gather };
 	bool **const flags[] = { &play->computes, &play->sends, &play->early }, fine = true;
 	play->nodes = count_nodes(play);
-	for (size_t i = 0; i < COUNT_OF(ids); i++)
+	FOR(i, COUNT_OF(ids))
 		fine &= (*ids[i] = arena_alloc(&play->arena, play->nodes, sizeof(uint32_t))) != NULL;
-	for (size_t i = 0; i < COUNT_OF(flags); i++)
+	FOR(i, COUNT_OF(flags))
 		fine &= (*flags[i] = arena_alloc(&play->arena, ops, sizeof(bool))) != NULL;
 	for (uint32_t s = 1; s <= play->request->costs->axes; s++)
 		fine &= (play->heap[s] = arena_alloc(&play->arena, play->nodes, sizeof *play->heap[s])) != NULL;

@@ -450,8 +450,8 @@ struct moment {
 
 static void raise_working(struct block_working *working, int64_t live, int64_t parts, int64_t written, int64_t read)
 {
-	for (int summed = 0; summed < 2; summed++)
-		for (int gathered = 0; gathered < 2; gathered++) {
+	FOR_INT(summed, 2)
+		FOR_INT(gathered, 2) {
 			int64_t bytes = live - (summed ? parts : 0) + (summed || gathered ? written : 0) + (gathered ? read : 0);
 			working->most[summed][gathered] = larger_of(working->most[summed][gathered], bytes);
 		}
@@ -514,7 +514,7 @@ static void add_working(struct costing *costing, int64_t *saved_until)
 		if (graph->op[op].phase == PHASE_UPDATE)
 			continue;
 		passing(costing, op, &written, &read);
-		for (int after = 0; after < 2; after++) {
+		FOR_INT(after, 2) {
 			change_live(costing, op, after, &now);
 			if (costing->work->op[op].view)    /* of a parameter, it may stand far from its block */
 				continue;

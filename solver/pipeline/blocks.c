@@ -226,7 +226,7 @@ static void blocks_place_others(struct cutting *cutting)
 {
 	const struct graph *graph = cutting->graph;
 	struct blocks *blocks = cutting->blocks;
-	for (int pass = 0; pass < 2; pass++)
+	FOR_INT(pass, 2)
 		FOR(op, graph->ops) {
 			if (graph->op[op].phase == PHASE_FORWARD || (pass == 1 && blocks->of[op] != NONE))
 				continue;
@@ -265,7 +265,7 @@ void blocks_owners(const struct graph *graph, uint32_t *owner)
 	FOR(s, graph->storages)
 		owner[s] = graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE ? s : NONE;
 	/* a moment is read with its gradient before the op that writes the parameter: two walks back */
-	for (int pass = 0; pass < 3; pass++)
+	FOR_INT(pass, 3)
 		for (uint32_t op = graph->ops; op-- > 0;) {
 			uint32_t of = graph->op[op].phase == PHASE_UPDATE ? blocks_owner(graph, owner, op) : NONE;
 			FOR_ITEMS(s, &graph->touches, op)

@@ -177,7 +177,7 @@ static void order_pieces(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	FOR(op, graph->ops)
-		for (int pass = 0; pass < 2; pass++) /* a later operand may move the op to a later pass */
+		FOR_INT(pass, 2) /* a later operand may move the op to a later pass */
 			FOR_ITEMS(tensor, &graph->reads, op) {
 				pipeline_cut_follow(finding, op, graph->tensor[tensor].writer);
 				pipeline_cut_follow(finding, op, graph->storage[pipeline_cut_storage_of(graph, tensor)].allocator);
@@ -274,7 +274,7 @@ static void pipeline_cut_find_owners(struct finding *finding)
 	const struct graph *graph = finding->graph;
 	FOR(s, graph->storages)
 		finding->owner[s] = graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE ? s : NONE;
-	for (int pass = 0; pass < 3; pass++)
+	FOR_INT(pass, 3)
 		for (uint32_t op = graph->ops; op-- > 0;) {
 			uint32_t of = finding->cut->side[op] == SIDE_UPDATE ? parameter_of(finding, op) : NONE;
 			FOR_ITEMS(s, &graph->touches, op)

@@ -110,7 +110,7 @@ static enum status flow_check_version(const struct flowing *flowing, uint32_t op
 		own |= graph->inplace[i].in == tensor;
 	if (flowing->runs[latest] && (!received || own))    /* else it is another copy that was overwritten here */
 		return OK;
-	return fail(flowing->error, BAD_INPUT,
+	return refuse(flowing->error,
 		"\"%.100s\" reads \"%.100s\", which \"%.100s\" overwrites on another pipeline rank", graph->op[op].name,
 		graph->tensor[tensor].name, graph->op[latest].name);
 }
@@ -177,7 +177,7 @@ static enum status receive_state(struct flowing *flowing, uint32_t rank, uint32_
 	if (writer == NONE || cut->joint[storage] || (!state && !unnamed))
 		return OK;
 	if (here || !state || cut->side[writer] != SIDE_UPDATE)
-		return fail(flowing->error, BAD_INPUT,
+		return refuse(flowing->error,
 			"\"%.100s\" is written in place by \"%.100s\" on one pipeline rank and used on another",
 			graph->tensor[graph->storage[storage].root].name, graph->op[writer].name);
 	struct transfer transfer = { .tensor = graph->storage[storage].root,
@@ -237,7 +237,7 @@ static enum status updates_once(const struct pipeline_cut *cut, struct error *er
 		FOR_ITEMS(before, &graph->pred, op) {
 			bool second = graph->op[op].phase == PHASE_BACKWARD || cut->side[op] == SIDE_BACKWARD;
 			if (second && graph->op[op].phase != PHASE_COMMUNICATION && cut->side[before] == SIDE_UPDATE)
-				return fail(error, BAD_INPUT,
+				return refuse(error,
 					"the step has several updates: the backward op \"%.100s\" comes behind one; such a step can't be cut "
 					"into microbatches or pipeline ranks", graph->op[op].name);
 		}

@@ -229,7 +229,7 @@ static bool pipeline_begin(struct timing *timing, struct pipeline_plan *plan)
 	ROOM(&plan->arena, plan->at_most, timing->pieces);
 	ROOM(&plan->arena, timing->next, timing->pieces);
 	ROOM(&plan->arena, timing->free_at, pipeline->ranks);
-	for (int i = 0; i < 2; i++)
+	FOR_INT(i, 2)
 		ROOM(&plan->arena, timing->done[i], cells);
 	if (!plan->slot || !plan->in_flight || !plan->piece_in_flight || !plan->at_most || !timing->next ||
 		!timing->free_at || !timing->done[0] || !timing->done[1])
@@ -262,18 +262,18 @@ enum status schedule_possible(
 	if (schedule >= SCHEDULE_COUNT)
 		return OK;
 	if (chunks > 1 && ((schedule != SCHEDULE_INTERLEAVED && !folded) || ranks < 2))
-		return fail(error, BAD_INPUT,
+		return refuse(error,
 			"a rank can have several pieces of the model only with schedule=interleaved, or in a V, and at least 2 "
 			"ranks");
 	if (folded && chunks != 2)
-		return fail(error, BAD_INPUT, "schedule=%s has two pieces of the model on each of at least 2 pipeline ranks",
+		return refuse(error, "schedule=%s has two pieces of the model on each of at least 2 pipeline ranks",
 			schedule_names[schedule]);
 	if (!folded && chunks > 1 && microbatches % ranks != 0)
-		return fail(error, BAD_INPUT,
+		return refuse(error,
 			"the interleaved schedule needs microbatches that are a multiple of the %u pipeline ranks, not %u", ranks,
 			microbatches);
 	if (schedule == SCHEDULE_DUALPIPEV && microbatches < 2 * ranks)
-		return fail(error, BAD_INPUT,
+		return refuse(error,
 			"schedule=dualpipev needs at least twice as many microbatches as the %u pipeline ranks, not %u", ranks,
 			microbatches);
 	return OK;
@@ -329,7 +329,7 @@ enum status pipeline_play(
 		status = list(pipeline, plan);
 	if (status == OK && !time_all(&timing)) {
 		*stuck = find_stuck(&timing);
-		status = fail(error, BAD_INPUT, "pipeline ranks wait for each other in this schedule");
+		status = refuse(error, "pipeline ranks wait for each other in this schedule");
 	}
 	for (uint32_t rank = 0; rank < pipeline->ranks && status == OK; rank++) {
 		int64_t work = 0;

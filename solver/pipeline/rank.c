@@ -71,7 +71,7 @@ static uint32_t result(struct making *making, uint32_t op, uint32_t tensor)
 {
 	struct tensor copy = making->graph->tensor[tensor];
 	if (copy.alias != NONE && (copy.alias = alias_here(making, op, tensor)) == NONE && making->status == OK)
-		stop(making, fail(making->error, BAD_INPUT, "\"%.100s\" is a view of what another pipeline rank holds", copy.name));
+		stop(making, refuse(making->error, "\"%.100s\" is a view of what another pipeline rank holds", copy.name));
 	return making->status == OK ? making->local[tensor] = made(making, draft_tensor(making->draft, &copy)) : NONE;
 }
 
@@ -153,7 +153,7 @@ static void rank_receive(struct making *making, uint32_t tensor, uint32_t reader
 	struct tensor copy = making->graph->tensor[tensor];
 	if (!transfer) {
 		stop(making,
-			fail(making->error, BAD_INPUT, "nothing brings \"%.100s\" to pipeline rank %u", copy.name, making->rank));
+			refuse(making->error, "nothing brings \"%.100s\" to pipeline rank %u", copy.name, making->rank));
 		return;
 	}
 	copy.alias = NONE;
@@ -219,8 +219,8 @@ static struct op op_here(struct making *making, uint32_t id)
 		held, graph->storage[storage_of(making, graph->reads.item[graph->reads.start[id]])].bytes, &bytes);
 	if (large || bytes > BYTES_MAX - making->in_host)
 		stop(making,
-			fail(
-				making->error, BAD_INPUT, "%u microbatches offload more than 2^60 bytes at \"%.100s\"", held, op.name));
+			refuse(
+				making->error, "%u microbatches offload more than 2^60 bytes at \"%.100s\"", held, op.name));
 	else
 		making->in_host += bytes;
 	op.in_flight = held;
@@ -283,7 +283,7 @@ static void rank_copy_op(struct making *making, uint32_t id)
 		uint32_t tensor = making->stands[each], local = tensor == NONE ? NONE : rank_named(making, tensor);
 		if (local == NONE)
 			stop(making,
-				fail(making->error, BAD_INPUT, "\"%.100s\" can't read \"%.100s\" on pipeline rank %u",
+				refuse(making->error, "\"%.100s\" can't read \"%.100s\" on pipeline rank %u",
 					graph->op[id].name, graph->tensor[each].name, making->rank));
 		if (making->status != OK)
 			return;
@@ -297,7 +297,7 @@ static void rank_copy_op(struct making *making, uint32_t id)
 		uint32_t into = rank_written_over(making, pair->in);
 		if (into == NONE)
 			stop(making,
-				fail(making->error, BAD_INPUT, "\"%.100s\" writes into what another pipeline rank holds",
+				refuse(making->error, "\"%.100s\" writes into what another pipeline rank holds",
 					graph->op[id].name));
 		else
 			stop(making, draft_inplace(making->draft, op, pair->out == NONE ? NONE : making->local[pair->out], into));

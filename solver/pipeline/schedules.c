@@ -145,7 +145,7 @@ static void block_times(enum schedule schedule, uint32_t ranks, uint32_t rank, u
 {
 	struct building_block block = building_block(schedule, ranks);
 	uint64_t last = ranks - 1, at = 0;
-	for (int i = 0; i < 4; i++) {
+	FOR_INT(i, 4) {
 		uint64_t way = i % 2 ? last - rank : rank;
 		time[i] = at + block.lag[i] * way;
 		at += block.lag[i] * last + (i < 3 ? block.gap[i] : 0);
@@ -162,7 +162,7 @@ static void list_block(struct list *list)
 	block_times(list->pipeline->schedule, list->pipeline->ranks, list->rank, time);
 	for (uint32_t left = 4 * m; left > 0; left--) {
 		int next = -1;
-		for (int i = 0; i < 4; i++)
+		FOR_INT(i, 4)
 			if (done[i] < m && (next < 0 || time[i] + 6 * (uint64_t)done[i] < time[next] + 6 * (uint64_t)done[next]))
 				next = i;
 		schedules_add(list, steps[next].chunk, (enum pass)steps[next].pass, done[next]++);
@@ -299,7 +299,7 @@ static enum status list_filled(const struct pipeline *pipeline, uint32_t slots, 
 		return NO_MEMORY;
 	}
 	uint32_t **const counts[] = { &filling.filled, &filling.weights, &filling.held, &filling.scan };
-	for (size_t i = 0; i < COUNT_OF(counts); i++)
+	FOR(i, COUNT_OF(counts))
 		*counts[i] = filling.next + (i + 1) * pipeline->ranks;
 	filling.begin = filling.free_at + pipeline->ranks;
 	filling.done[1] = filling.done[0] + cells;

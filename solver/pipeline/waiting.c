@@ -162,7 +162,7 @@ static uint32_t other_copies(struct making *making, uint32_t tensor, int64_t oth
 	copies.kind = KIND_ACTIVATION;
 	if (__builtin_mul_overflow(others, bytes, &copies.bytes) || copies.bytes > BYTES_MAX) {
 		stop(making,
-			fail(making->error, BAD_INPUT, "%lld copies of \"%.100s\" are more than 2^60 bytes", (long long)others,
+			refuse(making->error, "%lld copies of \"%.100s\" are more than 2^60 bytes", (long long)others,
 				graph->tensor[tensor].name));
 		return NONE;
 	}

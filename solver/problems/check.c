@@ -57,10 +57,10 @@ enum status shard_evaluate(const struct shard_problem *problem, const uint32_t *
 	*cost = 0;
 	FOR(node, problem->nodes) {
 		if (choice[node] >= shard_strategies(problem, node))
-			return fail(error, BAD_INPUT, "node %u has no strategy %u", node, choice[node]);
+			return refuse(error, "node %u has no strategy %u", node, choice[node]);
 		int64_t part = problem->cost[problem->first[node] + choice[node]];
 		if (part >= SHARD_FORBIDDEN)
-			return fail(error, BAD_INPUT, "strategy %u of node %u is forbidden", choice[node], node);
+			return refuse(error, "strategy %u of node %u is forbidden", choice[node], node);
 		*cost += part;
 	}
 	FOR(edge, problem->edges) {
@@ -68,14 +68,14 @@ enum status shard_evaluate(const struct shard_problem *problem, const uint32_t *
 		int64_t part =
 			problem->pair[problem->table[edge] + (size_t)choice[from] * shard_strategies(problem, to) + choice[to]];
 		if (part >= SHARD_FORBIDDEN)
-			return fail(error, BAD_INPUT, "strategies %u of node %u and %u of node %u are forbidden together", choice[from],
+			return refuse(error, "strategies %u of node %u and %u of node %u are forbidden together", choice[from],
 				from, choice[to], to);
 		*cost += part;
 	}
 	if (find_peak(problem, choice, peak) != OK)
 		return fail_memory(error);
 	if (problem->limit >= 0 && *peak > problem->limit)
-		return fail(error, BAD_INPUT, "%lld bytes at the peak, above the limit of %lld", (long long)*peak,
+		return refuse(error, "%lld bytes at the peak, above the limit of %lld", (long long)*peak,
 			(long long)problem->limit);
 	return OK;
 }
@@ -208,7 +208,7 @@ static bool problems_check_prune(struct audit *audit, const struct link *link)
 {
 	const struct shard_problem *problem = audit->problem;
 	bool changed = false;
-	for (int side = 0; side < 2; side++) {
+	FOR_INT(side, 2) {
 		uint32_t node = side == 0 ? link->low : link->high, which;
 		FOR(p, shard_strategies(problem, node)) {
 			bool *alive = &audit->alive[problem->first[node] + p];
@@ -278,7 +278,7 @@ static void problems_check_unite(struct audit *audit, const struct link *link)
 static bool one_to_one(const struct audit *audit, const struct link *link)
 {
 	const struct shard_problem *problem = audit->problem;
-	for (int side = 0; side < 2; side++) {
+	FOR_INT(side, 2) {
 		uint32_t node = side == 0 ? link->low : link->high, which;
 		FOR(p, shard_strategies(problem, node))
 			if (audit->alive[problem->first[node] + p] && partners(audit, link, side == 0, p, &which) != 1)
@@ -417,7 +417,7 @@ static enum status problems_check_add_group(
 	wide least = 0;
 	bool any = false;
 	if (certificate->start[link->edge + 1] - certificate->start[link->edge] != (size_t)rows + columns)
-		return fail(error, BAD_INPUT, "edge %u has the wrong number of messages", link->edge);
+		return refuse(error, "edge %u has the wrong number of messages", link->edge);
 	FOR(p, rows)
 		FOR(q, columns) {
 			int64_t cost = audit->sum[(size_t)p * columns + q];
@@ -480,14 +480,14 @@ static enum status certificate_valid(const struct shard_problem *problem, const 
 	struct error *error)
 {
 	if (certificate->shift > SHIFT_MAX)
-		return fail(error, BAD_INPUT, "the certificate's unit is too small");
+		return refuse(error, "the certificate's unit is too small");
 	if (certificate->moments && problem->limit < 0)
-		return fail(error, BAD_INPUT, "there are multipliers, but no limit");
+		return refuse(error, "there are multipliers, but no limit");
 	FOR(i, certificate->moments)
 		if (certificate->multiplier[i] < 0 || (i && certificate->moment[i] <= certificate->moment[i - 1]))
-			return fail(error, BAD_INPUT, "multiplier %u is negative or its moment not after the one before", i);
+			return refuse(error, "multiplier %u is negative or its moment not after the one before", i);
 	if (!multipliers_fit(problem, certificate))
-		return fail(error, BAD_INPUT, "the multipliers are too large");
+		return refuse(error, "the multipliers are too large");
 	return OK;
 }
 

@@ -60,7 +60,7 @@ static uint32_t partner(const struct merging *merging, uint32_t i, bool of_low, 
 static bool merge_follows(const struct merging *merging, uint32_t i)
 {
 	const struct shard_problem *problem = merging->problem;
-	for (int side = 0; side < 2; side++) {
+	FOR_INT(side, 2) {
 		uint32_t node = side == 0 ? merging->group[i].low : merging->group[i].high;
 		FOR(p, shard_strategies(problem, node))
 			if (merging->alive[problem->first[node] + p] && partner(merging, i, side == 0, p) == NONE)

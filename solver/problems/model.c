@@ -49,7 +49,7 @@ static bool prune_group(struct builder *builder, uint32_t i)
 {
 	const struct shard_problem *problem = builder->model->problem;
 	bool changed = false;
-	for (int side = 0; side < 2; side++) {
+	FOR_INT(side, 2) {
 		uint32_t node = side == 0 ? builder->model->group[i].low : builder->model->group[i].high;
 		uint32_t other = side == 0 ? builder->model->group[i].high : builder->model->group[i].low;
 		FOR(p, shard_strategies(problem, node)) {

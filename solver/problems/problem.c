@@ -13,13 +13,13 @@ static enum status problems_problem_node_valid(
 {
 	int64_t dearest = 0, largest = 0;
 	if (shard_strategies(problem, node) == 0)
-		return fail(error, BAD_INPUT, "node %u has no strategy", node);
+		return refuse(error, "node %u has no strategy", node);
 	FOR_SPAN(i, problem->first, node) {
 		int64_t cost = problem->cost[i], usage = problem->usage[i];
 		if (cost <= -SHARD_FORBIDDEN)
-			return fail(error, BAD_INPUT, "node %u has a cost below -10^17", node);
+			return refuse(error, "node %u has a cost below -10^17", node);
 		if (usage < 0 || usage > BYTES_MAX)
-			return fail(error, BAD_INPUT, "node %u has a usage below 0 or above 2^60", node);
+			return refuse(error, "node %u has a usage below 0 or above 2^60", node);
 		if (cost < SHARD_FORBIDDEN && (cost < 0 ? -cost : cost) > dearest)
 			dearest = cost < 0 ? -cost : cost;
 		if (usage > largest)
@@ -27,7 +27,7 @@ static enum status problems_problem_node_valid(
 	}
 	*bytes += largest;
 	if (!problems_problem_add_magnitude(costs, dearest) || *bytes > BYTES_MAX)
-		return fail(error, BAD_INPUT, "costs or usages up to node %u sum to too much", node);
+		return refuse(error, "costs or usages up to node %u sum to too much", node);
 	return OK;
 }
 
@@ -37,18 +37,18 @@ static enum status problems_problem_edge_valid(
 	size_t rows = shard_strategies(problem, problem->from[edge]), columns = shard_strategies(problem, problem->to[edge]);
 	int64_t dearest = 0;
 	if (problem->table[edge + 1] - problem->table[edge] != rows * columns)
-		return fail(error, BAD_INPUT, "edge %u has %zu costs, its nodes' strategies make %zu pairs", edge,
+		return refuse(error, "edge %u has %zu costs, its nodes' strategies make %zu pairs", edge,
 			problem->table[edge + 1] - problem->table[edge], rows * columns);
 	for (size_t i = problem->table[edge]; i < problem->table[edge + 1]; i++) {
 		int64_t cost = problem->pair[i];
 		if (cost <= -SHARD_FORBIDDEN)
-			return fail(error, BAD_INPUT, "edge %u has a cost below -10^17", edge);
+			return refuse(error, "edge %u has a cost below -10^17", edge);
 		if (cost < SHARD_FORBIDDEN && (cost < 0 ? -cost : cost) > dearest)
 			dearest = cost < 0 ? -cost : cost;
 	}
 	return problems_problem_add_magnitude(costs, dearest)
 		? OK
-		: fail(error, BAD_INPUT, "costs up to edge %u sum to too much", edge);
+		: refuse(error, "costs up to edge %u sum to too much", edge);
 }
 
 enum status shard_problem_valid(const struct shard_problem *problem, struct error *error)
@@ -66,7 +66,7 @@ void shard_problem_free(struct shard_problem *problem)
 {
 	void *const blocks[] = { problem->name, problem->first, problem->cost, problem->usage, problem->begin, problem->end,
 				 problem->from, problem->to, problem->table, problem->pair };
-	for (size_t i = 0; i < COUNT_OF(blocks); i++)
+	FOR(i, COUNT_OF(blocks))
 		mem_free(blocks[i]);
 	*problem = (struct shard_problem) { 0 };
 }

@@ -283,7 +283,7 @@ static void problems_decode(struct shard_run *run)
 {
 	struct shard_primal *primal = &run->primal;
 	shard_primal_decode(primal, &run->dual);
-	for (int i = 0; i < DECODE_FORESTS; i++)
+	FOR_INT(i, DECODE_FORESTS)
 		shard_primal_forest(primal, run->dual.priced);
 	shard_primal_load(primal);
 	FOR(slot, run->model.slots)
@@ -307,7 +307,7 @@ static void problems_shake(struct shard_run *run)
 		primal->pressure[slot] = run->dual.multiplier[slot] * factor;
 	}
 	shard_dual_price(model, primal->pressure, primal->before, primal->priced);
-	for (int i = 0; i < DECODE_FORESTS; i++)
+	FOR_INT(i, DECODE_FORESTS)
 		shard_primal_forest(primal, primal->priced);
 	if (shard_primal_repair(primal, primal->pressure, REPAIR_ROUNDS))
 		problems_offer(run, plain);

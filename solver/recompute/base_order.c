@@ -16,7 +16,7 @@ static bool base_order_allocate(const struct recompute_step *step, struct recomp
 		ROOM(arena, base->active, step->ops) && ROOM(arena, base->outer, step->ops + 1u) &&
 		ROOM(arena, base->outer_before, step->ops + 1u) && ROOM(arena, base->gap, step->ops) &&
 		ROOM(arena, base->gap_at, step->ops);
-	for (size_t i = 0; i < COUNT_OF(of_storages); i++) {
+	FOR(i, COUNT_OF(of_storages)) {
 		*of_storages[i] = arena_alloc(arena, step->storages, sizeof(uint32_t));
 		fine = fine && *of_storages[i];
 	}

@@ -22,7 +22,7 @@ static enum status read_arcs(const struct recompute_certificate *certificate, co
 	FOR(i, certificate->arcs) {
 		const struct recompute_arc *arc = &certificate->arc[i];
 		if (arc->kind != RECOMPUTE_ARC_STATE || (arc->storage != NONE && arc->storage >= storages))
-			return fail(error, BAD_INPUT, "an arc of the proof that nothing fits is not of a state");
+			return refuse(error, "an arc of the proof that nothing fits is not of a state");
 		order->arc[order->arcs++] = (struct order_arc){ arc->storage == NONE ? NONE : item[arc->storage], arc->op,
 			arc->other, arc->flow };
 	}
@@ -58,7 +58,7 @@ static enum status recompute_check_floor(const struct recompute_input *input, co
 	enum status status = item && order.arc ? read_arcs(certificate, &problem, item, graph->storages, &order, error)
 		: fail_memory(error);
 	if (status == OK && order_check_certificate(&problem, &order, cap + 1, &why) != OK)
-		status = fail(error, BAD_INPUT, "that nothing fits is not proved: %s", why.text);
+		status = refuse(error, "that nothing fits is not proved: %s", why.text);
 	mem_free(item);
 	mem_free(order.arc);
 	problem_free(&problem);
@@ -82,7 +82,7 @@ struct claim {
 
 static enum status recompute_check_wrong(const struct claim *proof, const char *what)
 {
-	return fail(proof->error, BAD_INPUT, "the bound on the extra time is not proved: %s", what);
+	return refuse(proof->error, "the bound on the extra time is not proved: %s", what);
 }
 
 static int64_t recompute_check_size_of(const struct claim *proof, uint32_t storage)

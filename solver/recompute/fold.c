@@ -37,7 +37,7 @@ static bool find_colours(const struct recompute_step *step, uint64_t *storage)
 		storage[s] = hash_join(step->droppable[s] * 2u + step->saved[s], (uint64_t)recompute_kept_bytes(step, s));
 	FOR(o, step->ops)
 		op[o] = hash_join(hash_join(text_hash(step->graph->op[o].type), (uint64_t)step->time[o]), step->graph->op[o].phase);
-	for (int round = 0; round < ROUNDS; round++) {
+	FOR_INT(round, ROUNDS) {
 		refine_ops(step, storage, op);
 		refine_storages(step, op, storage);
 	}

@@ -33,7 +33,7 @@ static bool bind_lay_out(const struct matcher *matcher, const struct form_slot *
 {
 	int fixed = 0, optional = 0, spaces = 0;
 	bool batch = false;
-	for (int i = 0; i < slot->count; i++) {
+	FOR_INT(i, slot->count) {
 		const struct form_dim *dim = &slot->dim[i];
 		bool many = dim->kind == DIM_BATCH || dim->kind == DIM_ANY;
 		batch |= many;
@@ -46,13 +46,13 @@ static bool bind_lay_out(const struct matcher *matcher, const struct form_slot *
 	if (spare < 0 || (!batch && spare > optional) || dims > DIMS_MAX)
 		return false;
 	int skip = batch || spare > optional ? 0 : optional - spare, at = 0;
-	for (int i = 0; i < slot->count; i++) {
+	FOR_INT(i, slot->count) {
 		const struct form_dim *dim = &slot->dim[i];
 		if (dim->kind == DIM_BATCH || dim->kind == DIM_ANY) {
 			for (int b = spare; b-- > 0;)
 				place[at++] = (struct place) { dim, b };
 		} else if (dim->space) {
-			for (int s = 0; s < matcher->space; s++)
+			FOR_INT(s, matcher->space)
 				place[at++] = (struct place) { dim, s };
 		} else if (dim->optional && skip > 0) {
 			skip--;
@@ -71,7 +71,7 @@ static void find_space(struct matcher *matcher)
 		const struct form_slot *slot = &matcher->form->slot[matcher->slot[t]];
 		int fixed = 0, spaces = 0;
 		bool batch = false;
-		for (int i = 0; i < slot->count; i++) {
+		FOR_INT(i, slot->count) {
 			batch |= slot->dim[i].kind == DIM_BATCH || slot->dim[i].kind == DIM_ANY;
 			spaces += slot->dim[i].space;
 			fixed += !slot->dim[i].space;
@@ -90,7 +90,7 @@ static int bind_dims_of(const struct matcher *matcher, uint32_t tensor)
 		return matcher->tensor[tensor].dims;
 	const struct form_slot *slot = &matcher->form->slot[matcher->slot[tensor]];
 	int dims = 0;
-	for (int i = 0; i < slot->count; i++)
+	FOR_INT(i, slot->count)
 		dims += slot->dim[i].kind == DIM_BATCH ? matcher->batch
 			: slot->dim[i].kind == DIM_ANY ? 0
 			: slot->dim[i].space ? matcher->space
@@ -106,7 +106,7 @@ static bool results_cover_batch(const struct matcher *matcher)
 		if (!matcher->tensor[t].shape)
 			continue;
 		bind_lay_out(matcher, &matcher->form->slot[matcher->slot[t]], matcher->tensor[t].dims, place);
-		for (int i = 0; i < matcher->tensor[t].dims; i++)
+		FOR_INT(i, matcher->tensor[t].dims)
 			if (place[i].dim->kind == DIM_BATCH && matcher->tensor[t].shape[i] != matcher->batch_extent[place[i].at])
 				return false;
 	}
@@ -116,14 +116,14 @@ static bool results_cover_batch(const struct matcher *matcher)
 static bool measure_batch(struct matcher *matcher)
 {
 	matcher->batch = 0;
-	for (int i = 0; i < DIMS_MAX; i++)
+	FOR_INT(i, DIMS_MAX)
 		matcher->batch_extent[i] = 1;
 	FOR(t, matcher->tensors) {
 		struct place place[DIMS_MAX];
 		int dims = bind_dims_of(matcher, t);
 		if (!bind_lay_out(matcher, &matcher->form->slot[matcher->slot[t]], dims, place))
 			return false;
-		for (int i = 0; i < dims; i++) {
+		FOR_INT(i, dims) {
 			if (place[i].dim->kind != DIM_BATCH)
 				continue;
 			int64_t *extent = &matcher->batch_extent[place[i].at];
@@ -155,7 +155,7 @@ static int bind_learn(struct matcher *matcher, const struct place *place, int64_
 	int64_t known = 1;
 	int unknown = 0;
 	int64_t *hole = NULL;
-	for (int i = 0; i < dim->count; i++) {
+	FOR_INT(i, dim->count) {
 		int64_t *extent = &matcher->extent[dim->factor[i]][space_index(matcher, dim->factor[i], place)];
 		if (*extent < 0) {
 			unknown++;
@@ -177,7 +177,7 @@ static int bind_learn(struct matcher *matcher, const struct place *place, int64_
 /* Solves for all extents. Where two factors of a product stay unknown, the outermost is 1 (one group). */
 static bool bind_solve(struct matcher *matcher)
 {
-	for (int guess = 0; guess < 2; guess++) {
+	FOR_INT(guess, 2) {
 		for (bool changed = true; changed;) {
 			changed = false;
 			FOR(t, matcher->tensors) {
@@ -185,7 +185,7 @@ static bool bind_solve(struct matcher *matcher)
 				if (!matcher->tensor[t].shape && matcher->tensor[t].dims != 0)
 					continue;
 				bind_lay_out(matcher, &matcher->form->slot[matcher->slot[t]], matcher->tensor[t].dims, place);
-				for (int i = 0; i < matcher->tensor[t].dims; i++) {
+				FOR_INT(i, matcher->tensor[t].dims) {
 					int learned = bind_learn(matcher, &place[i], matcher->tensor[t].shape[i]);
 					if (learned < 0)
 						return false;
@@ -194,7 +194,7 @@ static bool bind_solve(struct matcher *matcher)
 			}
 		}
 		for (int i = 0; i < matcher->form->slots && guess == 0; i++)
-			for (int d = 0; d < matcher->form->slot[i].count; d++) {
+			FOR_INT(d, matcher->form->slot[i].count) {
 				const struct form_dim *dim = &matcher->form->slot[i].dim[d];
 				if (dim->kind == DIM_PRODUCT && dim->count > 1 && matcher->extent[dim->factor[0]][0] < 0)
 					matcher->extent[dim->factor[0]][0] = 1;
@@ -270,13 +270,13 @@ static bool emit_product(struct matcher *matcher, struct binding *binding, uint3
 	const struct form_dim *dim = place->dim;
 	uint32_t appended = 0;
 	int64_t size = 1;
-	for (int i = 0; i < dim->count; i++)
+	FOR_INT(i, dim->count)
 		size *= matcher->extent[dim->factor[i]][space_index(matcher, dim->factor[i], place)];
 	if (binding->dim[at].size < 0)
 		binding->dim[at].size = size;
 	if (binding->dim[at].size == 1 && size != 1)
 		return binding_append(binding, at, binding_new_factor(binding, 1, FACTOR_UNIT));
-	for (int i = 0; i < dim->count; i++) {
+	FOR_INT(i, dim->count) {
 		int s = space_index(matcher, dim->factor[i], place);
 		int64_t extent = matcher->extent[dim->factor[i]][s];
 		bool last = i == dim->count - 1;
@@ -316,7 +316,7 @@ static bool emit_batch(
 
 static bool emit_windows(const struct matcher *matcher, struct binding *binding)
 {
-	for (int i = 0; i < matcher->form->factors; i++) {
+	FOR_INT(i, matcher->form->factors) {
 		uint8_t over = matcher->form->factor[i].over;
 		for (int s = 0; s < DIMS_MAX && over != FORM_FACTORS; s++) {
 			uint32_t from = matcher->factor[i][s], to = matcher->factor[over][s];
@@ -335,7 +335,7 @@ static bool emit(struct matcher *matcher, struct binding *binding)
 	memset(matcher->batch_factor, -1, sizeof matcher->batch_factor);
 	FOR(t, matcher->operands) {
 		bind_lay_out(matcher, &matcher->form->slot[matcher->slot[t]], matcher->tensor[t].dims, place);
-		for (int i = 0; i < matcher->tensor[t].dims; i++)
+		FOR_INT(i, matcher->tensor[t].dims)
 			sharers[place[i].at] += place[i].dim->kind == DIM_BATCH;
 	}
 	FOR(t, matcher->tensors) {
@@ -345,7 +345,7 @@ static bool emit(struct matcher *matcher, struct binding *binding)
 		if (matcher->form->slot[matcher->slot[t]].addend && t < 64)
 			binding->addends |= UINT64_C(1) << t;
 		bind_lay_out(matcher, &matcher->form->slot[matcher->slot[t]], dims, place);
-		for (int i = 0; i < dims; i++) {
+		FOR_INT(i, dims) {
 			uint32_t at = binding->dim_start[t] + (uint32_t)i;
 			bool fine;
 			if (place[i].dim->kind == DIM_BATCH) {
@@ -375,7 +375,7 @@ static bool results_known(const struct matcher *matcher)
 		if (slot->count > 0 && slot->dim[0].kind == DIM_ANY && !matcher->tensor[t].shape)
 			return false;
 		bind_lay_out(matcher, slot, dims, place);
-		for (int i = 0; i < dims; i++)
+		FOR_INT(i, dims)
 			for (int f = 0; place[i].dim->kind == DIM_PRODUCT && f < place[i].dim->count; f++)
 				if (matcher->extent[place[i].dim->factor[f]][space_index(matcher, place[i].dim->factor[f], &place[i])] < 0)
 					return false;
@@ -385,7 +385,7 @@ static bool results_known(const struct matcher *matcher)
 
 static bool has_windows(const struct form *form)
 {
-	for (int f = 0; f < form->factors; f++)
+	FOR_INT(f, form->factors)
 		if (form->factor[f].over != FORM_FACTORS)
 			return true;
 	return false;
@@ -415,11 +415,11 @@ static enum status bind_einsum(
 		if (form == wrong || !bind_match(matcher))
 			continue;
 		if (!results_known(matcher))
-			return fail(error, BAD_INPUT, "%s: an attribute gives the shape of a result: operands don't tell it",
+			return refuse(error, "%s: an attribute gives the shape of a result: operands don't tell it",
 				parsed->rule.type);
 		return emit(matcher, binding) ? OK : NO_MEMORY;
 	}
-	return fail(error, BAD_INPUT, "%s: the rule \"%s\" doesn't fit the shapes", parsed->rule.type, parsed->rule.factors);
+	return refuse(error, "%s: the rule \"%s\" doesn't fit the shapes", parsed->rule.type, parsed->rule.factors);
 }
 
 enum status rule_bind(const struct rule *rule, const struct rule_tensor *tensor, uint32_t operands, uint32_t results,
@@ -430,13 +430,13 @@ enum status rule_bind(const struct rule *rule, const struct rule_tensor *tensor,
 	NEED(binding_begin(binding, operands, tensors));
 	if (parsed->structure == EINSUM) {
 		if (tensors > TENSORS_MAX)
-			return fail(error, BAD_INPUT, "%s: too many operands", rule->type);
+			return refuse(error, "%s: too many operands", rule->type);
 		struct matcher matcher = { .tensor = tensor, .operands = operands, .tensors = tensors, .in_place = in_place };
 		return bind_einsum(parsed, &matcher, binding, error);
 	}
 	FOR(t, tensors) {
 		if (tensor[t].dims < 0)
-			return fail(error, BAD_INPUT, "%s: an attribute gives the shape of a result: operands don't tell it", rule->type);
+			return refuse(error, "%s: an attribute gives the shape of a result: operands don't tell it", rule->type);
 		NEED(binding_tensor(binding, t, tensor[t].dims, tensor[t].shape));
 	}
 	enum status status = bind_structure(binding, parsed->structure);

@@ -106,7 +106,7 @@ enum status rule_bind_op(
 		FOR_ITEMS(item, sides[s], op) {
 			const struct tensor *from = &graph->tensor[item];
 			if (!from->shape)
-				status = fail(error, BAD_INPUT, "%s: the shape of tensor %s is unknown", graph->op[op].name, from->name);
+				status = refuse(error, "%s: the shape of tensor %s is unknown", graph->op[op].name, from->name);
 			all[count++] = (struct rule_tensor) { from->shape, from->dims };
 		}
 	bool in_place = false;

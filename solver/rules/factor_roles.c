@@ -97,7 +97,7 @@ static void name_heads(const struct naming *naming, const uint32_t *read)
 static void name_convolution(const struct naming *naming, const uint32_t *read, uint32_t result)
 {
 	const uint32_t tensor[2] = { read[0], result };
-	for (int t = 0; t < 2; t++)
+	FOR_INT(t, 2)
 		FOR_FROM(d, 1, naming->graph->tensor[tensor[t]].dims)
 			name(naming, single(naming, tensor[t], d), d == 1 ? ROLE_CHANNELS : ROLE_SPACE);
 }

@@ -386,7 +386,7 @@ static bool rules_factors_spread(struct view *view, bool *apart)
 static bool sum_first(struct search *search, struct view *view, uint32_t op)
 {
 	uint32_t kept = 0, ones = 0;
-	for (int d = 0; d < view->dims; d++)
+	FOR_INT(d, view->dims)
 		ones += view->shape[d] == 1;
 	FOR(i, view->atoms) {
 		const struct term_node *node = &search->terms.node[view->atom[i]];
@@ -420,7 +420,7 @@ static bool view_op(struct search *search, uint32_t op)
 	bool apart = false, fine = rules_factors_spread(&view, &apart);
 	if (search->terms.failed || ((apart || !fine) && !add_issue(search, ISSUE_MISFIT, op, 0)))
 		return false;
-	for (int d = 0; d < result->dims; d++) {
+	FOR_INT(d, result->dims) {
 		uint32_t *dim = &search->dim[search->dim_start[out] + (uint32_t)d];
 		if (*dim != NONE)
 			continue;

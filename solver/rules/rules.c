@@ -55,7 +55,7 @@ struct parser {
 
 static enum status rules_complain(const struct parser *parser, const char *what)
 {
-	return fail(parser->error, BAD_INPUT, "factor string \"%s\": %s at column %d", parser->start, what,
+	return refuse(parser->error, "factor string \"%s\": %s at column %d", parser->start, what,
 		(int)(parser->at - parser->start) + 1);
 }
 
@@ -240,7 +240,7 @@ static enum status rules_parse(
 			parsed->structure = i;
 			return OK;
 		}
-	return fail(error, BAD_INPUT, "unknown structural rule \"%s\"", factors);
+	return refuse(error, "unknown structural rule \"%s\"", factors);
 }
 
 /* ---- the set ---- */
@@ -288,7 +288,7 @@ struct rules *rules_new(void)
 	if (!rules)
 		return NULL;
 	const struct rule *const tables[] = { rules_aten, rules_onnx, rules_plain };
-	for (size_t i = 0; i < COUNT_OF(tables); i++)
+	FOR(i, COUNT_OF(tables))
 		for (const struct rule *rule = tables[i]; rule->type; rule++)
 			if (rules_add(rules, rule, NULL) != OK) {
 				rules_free(rules);

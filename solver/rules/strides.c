@@ -34,7 +34,7 @@ static bool view_strides(
 	const int64_t *shape, const int64_t *stride, int dims, const int64_t *wanted, int wanted_dims, int64_t *result)
 {
 	int64_t elements = 1;
-	for (int d = 0; d < dims; d++)
+	FOR_INT(d, dims)
 		elements *= shape[d];
 	if (elements == 0 || dims == 0) {
 		contiguous(wanted, wanted_dims, result);
@@ -64,7 +64,7 @@ static bool view_strides(
 static void same_order(const int64_t *shape, const int64_t *model, int dims, int64_t *stride)
 {
 	int order[DIMS_MAX];
-	for (int d = 0; d < dims; d++) {
+	FOR_INT(d, dims) {
 		int at = d;
 		for (; at > 0; at--) {
 			int above = order[at - 1];
@@ -99,7 +99,7 @@ static void strides_by_place(const int64_t *shape, const int64_t *operand, int d
 	int64_t *result, int result_dims)
 {
 	int lead = result_dims - dims;
-	for (int d = 0; d < result_dims; d++)
+	FOR_INT(d, result_dims)
 		result[d] = d < lead || (shape[d - lead] == 1 && result_shape[d] != 1) ? 0 : operand[d - lead];
 }
 
@@ -165,7 +165,7 @@ static bool lies_channels_last(const int64_t *shape, const int64_t *stride, int 
 	channels_last(dims, order);
 	if (stride[1] == 0)
 		return false;
-	for (int i = 0; i < dims; i++) {
+	FOR_INT(i, dims) {
 		int d = order[i];
 		if (shape[d] == 0 || stride[d] < least || (d == 0 && least == stride[1]))
 			return false;
@@ -192,9 +192,9 @@ static void lay_out_image(const struct layouts *layouts, uint32_t result)
 {
 	uint32_t to = layouts->dim_start[result];
 	int order[DIMS_MAX], dims = channels_last((int)(layouts->dim_start[result + 1] - to), order);
-	for (int v = 0; v < VARIANTS; v++) {
+	FOR_INT(v, VARIANTS) {
 		int64_t step = 1;
-		for (int i = 0; i < dims; i++) {
+		FOR_INT(i, dims) {
 			layouts->stride[v][to + (uint32_t)order[i]] = step;
 			step *= layouts->shape[v][to + (uint32_t)order[i]];
 		}
@@ -205,7 +205,7 @@ static void strides_lay_out(const struct layouts *layouts, uint32_t result, uint
 {
 	uint32_t to = layouts->dim_start[result];
 	int dims = (int)(layouts->dim_start[result + 1] - to);
-	for (int v = 0; v < VARIANTS; v++) {
+	FOR_INT(v, VARIANTS) {
 		const int64_t *shape = layouts->shape[v] + to;
 		if (model == NONE)
 			contiguous(shape, dims, layouts->stride[v] + to);
@@ -224,10 +224,10 @@ static bool visit_view(struct layouts *layouts, enum structure structure, uint32
 	bool copied = false;
 	FOR_ITEMS(result, &graph->writes, op) {
 		bool possible[VARIANTS];
-		for (int v = 0; v < VARIANTS; v++)
+		FOR_INT(v, VARIANTS)
 			possible[v] = view(layouts, structure, operand, result, position, v);
 		uint32_t to = layouts->dim_start[result];
-		for (int v = 0; v < VARIANTS; v++)
+		FOR_INT(v, VARIANTS)
 			if (!possible[GIVEN] || !possible[v])
 				contiguous(layouts->shape[v] + to, (int)(layouts->dim_start[result + 1] - to), layouts->stride[v] + to);
 		copied |= possible[GIVEN] && !possible[OTHER];

@@ -173,7 +173,7 @@ static bool fill_parts(struct refining *refining)
 	struct units *units = refining->units;
 	if (!ROOM(&units->arena, units->part_start, graph->tensors + 1))
 		return false;
-	for (int pass = 0; pass < 2; pass++) {
+	FOR_INT(pass, 2) {
 		uint32_t parts = 0;
 		FOR(t, graph->tensors) {
 			struct part part[PARTS_MAX];

@@ -114,7 +114,7 @@ static bool take_ones(struct reshape *reshape)
 		reshape->at[0]++;
 		reshape->at[1]++;
 	}
-	for (int s = 0; s < 2; s++)
+	FOR_INT(s, 2)
 		while (!ended(reshape, s) && views_here(reshape, s) == 1) {
 			uint32_t to = host(reshape, !s);
 			uint32_t factor = binding_new_factor(reshape->binding, 1, to == NONE ? FACTOR_UNIT : 0);
@@ -131,7 +131,7 @@ static bool take_ones(struct reshape *reshape)
 static bool take_unrelated(struct reshape *reshape, int64_t left, int64_t right)
 {
 	int64_t product[2] = { left, right };
-	for (int s = 0; s < 2; s++)
+	FOR_INT(s, 2)
 		if (!views_list_add(
 				&reshape->list[s][reshape->at[s]], binding_new_factor(reshape->binding, product[s], FACTOR_FORBIDDEN)))
 			return false;
@@ -166,7 +166,7 @@ static bool take_group(struct reshape *reshape)
 	}
 	if (rest[0] > 0 && !share_here(reshape, rest[0]))
 		return false;
-	for (int s = 0; s < 2; s++)
+	FOR_INT(s, 2)
 		reshape->last[s] = reshape->at[s]++;
 	return true;
 }
@@ -185,7 +185,7 @@ static enum status bind_reshape(struct binding *binding)
 		if (fine && !ended(&reshape, 0))
 			fine = take_group(&reshape);
 	}
-	for (int s = 0; s < 2; s++)
+	FOR_INT(s, 2)
 		FOR(i, reshape.side[s].dims)
 			for (uint32_t f = 0; f < reshape.list[s][i].count && fine; f++)
 				fine = binding_append(binding, reshape.side[s].start + i, reshape.list[s][i].factor[f]);

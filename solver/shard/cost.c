@@ -202,7 +202,7 @@ int64_t sharding_share(
 	CLEAR(on, MESH_AXES);
 	FOR(i, way->moves)
 		(i < early ? on : once)[way->move[i].axis] += way->move[i].time;
-	for (int a = 0; a < MESH_AXES; a++) {
+	FOR_INT(a, MESH_AXES) {
 		on[a] += shares ? once[a] / microbatches : 0;
 		sum += on[a];
 	}
@@ -255,7 +255,7 @@ static void pay(struct sharding_sum *sum, const struct reshard *reshard, struct 
 static int64_t shard_cost_axes_of(const int64_t on[MESH_AXES])
 {
 	int64_t sum = 0;
-	for (int a = 0; a < MESH_AXES; a++)
+	FOR_INT(a, MESH_AXES)
 		sum += on[a];
 	return sum;
 }
@@ -273,7 +273,7 @@ int sharding_longest(const struct sharding_cost *cost, int k, bool summed)
 	int longest = SERIAL;
 	if (summed)
 		return shard_cost_axes_of(cost->together.hidden[k]) - cost->hiding[k] > cost->together.least[k] ? 0 : SERIAL;
-	for (int a = 0; a < MESH_AXES; a++)
+	FOR_INT(a, MESH_AXES)
 		longest = shard_cost_beyond(cost, k, a) > shard_cost_beyond(cost, k, longest) ? a : longest;
 	return longest;
 }
@@ -283,7 +283,7 @@ static void sum_hidden(struct sharding_cost *cost, int64_t once)
 	const struct transfers *together = &cost->together;
 	cost->communication = once;
 	cost->summed = cost->compute + once;
-	for (int k = 0; k < HIDINGS; k++) {
+	FOR_INT(k, HIDINGS) {
 		bool serial = sharding_longest(cost, k, true) == SERIAL;
 		cost->communication += shard_cost_beyond(cost, k, sharding_longest(cost, k, false));
 		cost->summed += shard_cost_axes_of(together->waited[k]) +

@@ -176,7 +176,7 @@ static inline int64_t sharding_weigh_waited(
 	int64_t time, uint32_t axis, uint8_t phase, uint32_t microbatches, const struct mixture *mixture)
 {
 	int64_t late = sharding_late(time, microbatches), of[HIDINGS];
-	for (int k = 0; k < HIDINGS; k++)
+	FOR_INT(k, HIDINGS)
 		of[k] = 100 - mixture->over[k] + mixture->axis[k][axis];
 	if (phase == PHASE_FORWARD)
 		return of[HIDING_FORWARD] * time / 100;

@@ -16,7 +16,7 @@ void walk_stop(struct walk *walk, enum status status)
 
 static bool all_whole(struct placement placement)
 {
-	for (int a = 0; a < MESH_AXES; a++)
+	FOR_INT(a, MESH_AXES)
 		if (placement.on[a] != PLACE_WHOLE)
 			return false;
 	return true;
@@ -132,7 +132,7 @@ static enum status find_chain(
 		char a[MESH_AXES * 48], b[MESH_AXES * 48];
 		place_list(walk, tensor, from, a, sizeof a);
 		place_list(walk, tensor, to, b, sizeof b);
-		status = fail(walk->error, BAD_INPUT, "tensor \"%.100s\" can't be brought from %s to %s",
+		status = refuse(walk->error, "tensor \"%.100s\" can't be brought from %s to %s",
 			walk->graph->tensor[tensor].name, a, b);
 	}
 	walk_stop(walk, status);
@@ -441,7 +441,7 @@ void walk_reduce(struct walk *walk, uint32_t op)
 	FOR_ITEMS(tensor, &graph->writes, op) {
 		uint32_t last = next_write(graph, graph->tensor[tensor].storage, op);
 		bool partial = false;
-		for (int a = 0; a < MESH_AXES; a++)
+		FOR_INT(a, MESH_AXES)
 			partial |= walk->place[tensor].on[a] == PLACE_PARTIAL;
 		for (uint32_t i = walk->read_start[tensor]; partial && i < walk->read_start[tensor + 1] && walk->status == OK; i++)
 			if (walk->reader[i] > op && (last == NONE || walk->reader[i] <= last))

@@ -114,7 +114,7 @@ static void device_graph_note_writes(struct walk *walk, uint32_t op, const struc
 		if (pair->out != NONE &&
 			!placements_coincide(walk->units, walk->mesh, pair->in, at, pair->out, walk->sharding->produced[pair->out]))
 			walk_stop(walk,
-				fail(walk->error, BAD_INPUT, "op \"%.100s\" writes \"%.100s\" in another placement than it reads",
+				refuse(walk->error, "op \"%.100s\" writes \"%.100s\" in another placement than it reads",
 					graph->op[op].name, graph->tensor[pair->in].name));
 		if (walk->status == OK && draft_inplace(walk->draft, walk->made[op], pair->out, name) != OK)
 			walk_stop(walk, NO_MEMORY);
@@ -123,7 +123,7 @@ static void device_graph_note_writes(struct walk *walk, uint32_t op, const struc
 			again |= graph->tensor[graph->inplace[j].in].storage == storage;
 		if (walk->status == OK && again && walk->newest[storage] != holder)
 			walk_stop(walk,
-				fail(walk->error, BAD_INPUT, "op \"%.100s\" writes one storage in two placements", graph->op[op].name));
+				refuse(walk->error, "op \"%.100s\" writes one storage in two placements", graph->op[op].name));
 		if (walk->status != OK)
 			return;
 		walk->version[storage] += !again;

@@ -80,7 +80,7 @@ static enum status network_edges_connect(struct building *building, uint32_t wri
 		edge.from = reading->node;
 		edge.to = node;
 	}
-	for (int i = 0; i < (pair ? 2 : 1); i++) {
+	FOR_INT(i, (pair ? 2 : 1)) {
 		if (pair) {
 			uint8_t where = i == 0 ? CHAIN_FIRST : CHAIN_LAST;
 			edge.from_where = building->network->chain.segment[node] == NONE ? CHAIN_ONLY : where;
@@ -459,7 +459,7 @@ static enum status note_needs(const struct building *building, uint32_t writer, 
 
 static bool has_partial(struct placement placement)
 {
-	for (int a = 0; a < MESH_AXES; a++)
+	FOR_INT(a, MESH_AXES)
 		if (placement.on[a] == PLACE_PARTIAL)
 			return true;
 	return false;

@@ -160,7 +160,7 @@ static enum status solve_chain(
 static bool mixture_is_of_estimate(const struct mesh *mesh, const struct mixture *mixture)
 {
 	bool is = true;
-	for (int k = 0; k < HIDINGS; k++) {
+	FOR_INT(k, HIDINGS) {
 		int sum = 0;
 		FOR(a, mesh->axes)
 			sum += mesh->axis[a].size > 1 ? mixture->axis[k][a] : 0;
@@ -519,7 +519,7 @@ static void solve_shift(int *share, int shares, int to, int percent)
 {
 	int others = 100 - share[to];
 	share[to] += percent;
-	for (int i = 0; i < shares; i++) {
+	FOR_INT(i, shares) {
 		int part = i == to || others == 0 ? 0 : percent * share[i] / others;
 		others -= i == to ? 0 : share[i];
 		share[i] -= part;
@@ -533,18 +533,18 @@ static bool solve_mix(struct sharding_job *job, const struct sharding_cost *cost
 {
 	struct mixture *mixture = &job->mixture;
 	bool any = false;
-	for (int k = 0; k < HIDINGS; k++) {
+	FOR_INT(k, HIDINGS) {
 		int share[1 + MESH_AXES] = { 100 - mixture->over[k] },
 					  axes = job->apart ? (int)job->mesh->axes : 1; /* in a sum over all axes they have one */
 		int longest = sharding_longest(cost, k, !job->apart), to = longest == SERIAL ? 0 : 1 + longest;
-		for (int a = 0; a < axes; a++)
+		FOR_INT(a, axes)
 			share[1 + a] = mixture->axis[k][a];
 		int percent = (mixing->step[k] + (to == 0)) / 2, left = 100 - share[to];
 		if (left == 0)
 			continue;
 		solve_shift(share, 1 + axes, to, percent < left ? percent : left);
 		mixture->over[k] = (uint8_t)(100 - share[0]);
-		for (int a = 0; a < (int)job->mesh->axes; a++)
+		FOR_INT(a, (int)job->mesh->axes)
 			mixture->axis[k][a] = (uint8_t)share[1 + (job->apart ? a : 0)];
 		mixing->step[k] /= 2;
 		any = true;

@@ -223,7 +223,7 @@ static struct placement kept_place(
 				kept.on[a] = split_roles_keep(graph->tensor[tensor].kind, graph->op[op].phase == PHASE_UPDATE, zero[a],
 					kept.on[a], sharding->needed[i].on[a]);
 	}
-	for (int a = 0; a < MESH_AXES; a++)
+	FOR_INT(a, MESH_AXES)
 		if (kept.on[a] == UNSEEN || kept.on[a] == PLACE_PARTIAL)  /* partial sums are made of a whole tensor at no cost */
 			kept.on[a] = PLACE_WHOLE;
 	for (int a = MESH_AXES; a-- > 0 && !placement_divides(units, &sharding->mesh, tensor, kept);)
@@ -410,7 +410,7 @@ enum status split_by_roles(
 	TRY(status);
 	mark_constant(units, constant, value);
 	/* Axes that cut states come last: they cut what the others leave. */
-	for (int pass = 0; pass < 2; pass++)
+	FOR_INT(pass, 2)
 		FOR(a, mesh->axes) {
 			struct axis_roles cut = roles[a];
 			bool twice = cuts_twice(&cut);

@@ -129,7 +129,7 @@ static void mark_scores(const struct graph *graph, struct activations *activatio
 static bool feeds_product(const struct graph *graph, const uint32_t *traits, uint32_t softmax)
 {
 	uint32_t at = softmax;
-	for (int hops = 0; hops < 16; hops++) {
+	FOR_INT(hops, 16) {
 		uint32_t storage = graph->tensor[graph->writes.item[graph->writes.start[at]]].storage, next = NONE;
 		FOR_ITEMS(user, &graph->users, storage) {
 			if (user > at && is_forward(graph, user) && (traits[user] & TRAIT_PRODUCT))

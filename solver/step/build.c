@@ -13,7 +13,7 @@ static const uint8_t kind_of_phase[PHASE_COUNT] = {
 int64_t shape_elements(const struct shape *shape)
 {
 	int64_t elements = 1;
-	for (int i = 0; i < shape->dims; i++)
+	FOR_INT(i, shape->dims)
 		if (shape->dim[i] < 0 || __builtin_mul_overflow(elements, shape->dim[i], &elements))
 			return -1;
 	return elements;

@@ -101,7 +101,7 @@ static const struct sequence sequences[] = {
 
 static const struct sequence *sequence_of(enum optimizer optimizer)
 {
-	for (size_t i = 0; i < COUNT_OF(sequences); i++)
+	FOR(i, COUNT_OF(sequences))
 		if (sequences[i].optimizer == optimizer)
 			return &sequences[i];
 	return NULL;

@@ -30,7 +30,7 @@ static uint32_t sum_to(const struct gradient *g, uint32_t gradient, uint32_t ten
 		return gradient;
 	struct shape kept = from;
 	bool sums = false;
-	for (int i = 0; i < from.dims; i++) {
+	FOR_INT(i, from.dims) {
 		int j = i - (from.dims - to.dims);
 		if (j < 0 || (to.dim[j] == 1 && from.dim[i] != 1)) {
 			kept.dim[i] = 1;
@@ -514,7 +514,7 @@ static const struct { const char *onnx, *aten; } renamed[] = {
 /* "Concat" -> "cat". False where the aten operator of that name is another one. */
 static bool aten_name(const char *onnx, size_t length, char *name, size_t size)
 {
-	for (size_t i = 0; i < COUNT_OF(renamed); i++)
+	FOR(i, COUNT_OF(renamed))
 		if (strlen(renamed[i].onnx) == length && strncmp(onnx, renamed[i].onnx, length) == 0) {
 			snprintf(name, size, "%s", renamed[i].aten);
 			return *name != '\0';

@@ -35,7 +35,7 @@ static void late_casts_move(struct moving *moving, const bool *late)
 	build_copy_tensors(build, graph, moving->tensor);
 	FOR(op, graph->ops)
 		moving->op[op] = NONE;
-	for (int rest = 0; rest < 2; rest++) /* what nothing waits for comes last */
+	FOR_INT(rest, 2) /* what nothing waits for comes last */
 		for (uint32_t op = 0; op < graph->ops && build->status == OK; op++)
 			if (!late[op] || rest)
 				late_casts_add(moving, op, late[op]);

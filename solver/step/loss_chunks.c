@@ -34,7 +34,7 @@ static struct shape shape_with(const struct chunking *chunking, uint32_t tensor,
 	const struct factors *factors = chunking->factors;
 	const struct tensor *from = &chunking->graph->tensor[tensor];
 	struct shape shape = { .dims = from->dims };
-	for (int d = 0; d < from->dims; d++) {
+	FOR_INT(d, from->dims) {
 		const struct factor_term *term = &factors->dim[factors->dim_start[tensor] + (uint32_t)d];
 		shape.dim[d] = 1;
 		FOR(p, term->count) {
@@ -156,7 +156,7 @@ static uint32_t loss_chunks_part_of(struct chunking *chunking, uint32_t op, uint
 	int dim;
 	int64_t before = 1;
 	shape_apart(chunking, tensor, chunking->at, &dim);
-	for (int d = 0; d < dim; d++)
+	FOR_INT(d, dim)
 		before *= apart.dim[d];
 	loss_chunks_describe(chunking, op);
 	if (!shape_equal(&apart, &shape) && before > 1)

@@ -33,7 +33,7 @@ static bool has_part(const struct factors *factors, const struct factor_term *te
 int loss_region_dim(const struct loss_region *region, const struct factors *factors, const struct graph *graph,
 	uint32_t tensor, uint32_t *factor, uint32_t *place)
 {
-	for (int d = 0; d < graph->tensor[tensor].dims; d++) {
+	FOR_INT(d, graph->tensor[tensor].dims) {
 		const struct factor_term *term = &factors->dim[factors->dim_start[tensor] + (uint32_t)d];
 		FOR(p, term->count) {
 			uint32_t of = factors->part[term->first + p];

@@ -112,7 +112,7 @@ static enum status optimizer_check_reads(
 	const struct graph *step = replacement->groups->step;
 	FOR_ITEMS(item, &step->reads, op)
 		if (tensor[item] == NONE)
-			return fail(error, BAD_INPUT,
+			return refuse(error,
 				"the update can't be replaced: \"%.100s\" reads \"%.100s\", which belongs to it", step->op[op].name,
 				step->tensor[item].name);
 	return OK;
@@ -283,7 +283,7 @@ static enum status find_late(const struct graph *graph, struct updates *updates,
 		}
 	for (uint32_t i = 0; i < updates->count && !keeps_places(replacement); i++)
 		if (updates->before[i] > updates->late)
-			return fail(error, BAD_INPUT, "the update can't be replaced: \"%.100s\" reads a part of what it gives",
+			return refuse(error, "the update can't be replaced: \"%.100s\" reads a part of what it gives",
 				graph->op[updates->late].name);
 	return OK;
 }
@@ -294,7 +294,7 @@ static bool prepare_updates(struct updates *updates, const struct graph *graph, 
 	uint32_t count = updates->count = groups->groups;
 	uint32_t **of_group[] = { &updates->parameter, &updates->gradient, &updates->arrived, &updates->next,
 		&updates->before };
-	for (size_t i = 0; i < COUNT_OF(of_group); i++)
+	FOR(i, COUNT_OF(of_group))
 		if (!(*of_group[i] = arena_alloc(arena, count, sizeof **of_group[i])))
 			return false;
 	return ROOM(arena, updates->eager, count) && ROOM(arena, updates->identity, graph->tensors) &&
@@ -361,7 +361,7 @@ static enum status check_strays(const struct update_groups *groups, struct error
 			continue;
 		FOR_ITEMS(read, &graph->reads, op)
 			if (graph->storage[graph->tensor[read].storage].kind == KIND_GRADIENT)
-				return fail(error, BAD_INPUT,
+				return refuse(error,
 					"the update can't be replaced: \"%.100s\" works on gradients but updates no parameter",
 					graph->op[op].name);
 	}
@@ -372,12 +372,12 @@ static enum status check_groups(const struct update_groups *groups, enum optimiz
 {
 	FOR(i, groups->groups)
 		if (groups->group[i].gradient == NONE)
-			return fail(error, BAD_INPUT, "the update can't be replaced: the gradient of \"%.200s\" can't be told",
+			return refuse(error, "the update can't be replaced: the gradient of \"%.200s\" can't be told",
 				groups->step->tensor[groups->group[i].parameter].name);
 	if (!groups->groups)
-		return fail(error, BAD_INPUT, "the update can't be replaced: the graph has no update ops that write a parameter");
+		return refuse(error, "the update can't be replaced: the graph has no update ops that write a parameter");
 	if (optimizer == OPTIMIZER_COUNT)
-		return fail(error, BAD_INPUT, "the step's own optimizer isn't known: set optimizer to say which one to use");
+		return refuse(error, "the step's own optimizer isn't known: set optimizer to say which one to use");
 	return OK;
 }
 

@@ -59,7 +59,7 @@ static enum status convert_tensors(struct conversion *conversion, const bool *wr
 		struct tensor tensor = graph->tensor[t];
 		conversion->wide[t] = NONE;
 		if (!tensor.has_dtype && tensor.bytes > 0 && graph->storage[tensor.storage].kind != KIND_OPTIMIZER)
-			return fail(error, BAD_INPUT, "precision can't be changed: the dtype of \"%.200s\" is unknown", tensor.name);
+			return refuse(error, "precision can't be changed: the dtype of \"%.200s\" is unknown", tensor.name);
 		if (convertible(tensor.dtype) && tensor.kind != KIND_OPTIMIZER && tensor.kind != KIND_OUTPUT &&
 		    !is_statistic(conversion, t) && !is_running(graph, written, t)) {
 			tensor.bytes = tensor.bytes * dtype_bits[conversion->dtype] / dtype_bits[tensor.dtype];

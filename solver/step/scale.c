@@ -96,7 +96,7 @@ static const int64_t *new_shape(const struct scaling *scaling, uint32_t tensor)
 static void summed_shape(const struct scaling *scaling, uint32_t tensor, int64_t shape[DIMS_MAX])
 {
 	const struct tensor *from = &scaling->graph->tensor[tensor];
-	for (int d = 0; d < from->dims; d++)
+	FOR_INT(d, from->dims)
 		shape[d] = from->shape[d] == 1 ? 1 : new_shape(scaling, tensor)[d];
 }
 
@@ -165,7 +165,7 @@ static enum status scale_bind_new(struct scaling *scaling, const struct rule *ru
 	mem_free(summed);
 	bool single = scaling->request->batch > 0 && scale_given_batch(graph, scaling->factors) == 1;
 	return status != BAD_INPUT ? status
-		: fail(scaling->error, BAD_INPUT, "op %s can't take the new sizes%s: %.300s", graph->op[op].name,
+		: refuse(scaling->error, "op %s can't take the new sizes%s: %.300s", graph->op[op].name,
 			single ? " (it is captured at batch 1, where PyTorch may run other ops: capture at batch 2)" : "", reason.text);
 }
 
@@ -182,7 +182,7 @@ static enum status scale_check_op(struct scaling *scaling, uint32_t op)
 		return OK;
 	}
 	if (!rule || (rule->traits & TRAIT_OPAQUE))
-		return fail(scaling->error, BAD_INPUT, "op %s: there is no rule for %s; --rules FILE gives it one", from->name,
+		return refuse(scaling->error, "op %s: there is no rule for %s; --rules FILE gives it one", from->name,
 			from->type);
 	struct error reason = { 0 };
 	enum status status = rule_bind_op(rule, scaling->graph, op, &scaling->binding, &reason);
@@ -201,7 +201,7 @@ static enum status scale_check_op(struct scaling *scaling, uint32_t op)
 static bool grew_from_one(const struct scaling *scaling, uint32_t tensor)
 {
 	const struct tensor *from = &scaling->graph->tensor[tensor];
-	for (int d = 0; d < from->dims; d++)
+	FOR_INT(d, from->dims)
 		if (from->shape[d] == 1 && new_shape(scaling, tensor)[d] != 1)
 			return true;
 	return false;
@@ -225,7 +225,7 @@ static enum status scale_find_sums(struct scaling *scaling)
 		if (!grew_from_one(scaling, tensor))
 			continue;
 		if (graph->tensor[tensor].writer == NONE)
-			return fail(scaling->error, BAD_INPUT, "op %s would have to sum %s over the batch", graph->op[issue->op].name,
+			return refuse(scaling->error, "op %s would have to sum %s over the batch", graph->op[issue->op].name,
 				graph->tensor[tensor].name);
 		scaling->sums[issue->op] = true;
 		scaling->sum[tensor] = 0; /* numbered by plan_tensors() */
@@ -578,7 +578,7 @@ static enum status check_shapes_known(const struct graph *graph, struct error *e
 {
 	FOR(t, graph->tensors)
 		if (!graph->tensor[t].shape)
-			return fail(error, BAD_INPUT, "the shape of tensor %s is unknown", graph->tensor[t].name);
+			return refuse(error, "the shape of tensor %s is unknown", graph->tensor[t].name);
 	return OK;
 }
 

@@ -56,7 +56,7 @@ static enum status scale_captured_find_shapes(struct growing *growing)
 			fine &= (shape[d] = tensor->grows ? scale_captured_grow(growing, tensor->shape[d], tensor->grows[d])
 			: tensor->shape[d]) >= 0;
 		if (!fine || (tensor->shape && scale_captured_elements_of(shape, tensor->dims) < 0))
-			return fail(growing->error, BAD_INPUT, "tensor %s would be too large", tensor->name);
+			return refuse(growing->error, "tensor %s would be too large", tensor->name);
 	}
 	return OK;
 }
@@ -108,7 +108,7 @@ static enum status scale_captured_write_tensors(struct growing *growing)
 		if (tensor.shape)
 			tensor.shape = growing->shape + growing->start[t];
 		if (tensor.bytes < 0 || tensor.bytes > BYTES_MAX)
-			return fail(growing->error, BAD_INPUT, "tensor %s would be too large", tensor.name);
+			return refuse(growing->error, "tensor %s would be too large", tensor.name);
 		if (draft_tensor(growing->draft, &tensor) == NONE)
 			return fail_memory(growing->error);
 	}
@@ -124,7 +124,7 @@ static enum status scale_captured_bind_new(
 	uint32_t operands = csr_length(sides[0], op), results = csr_length(sides[1], op), count = 0;
 	HELD struct rule_tensor *MAKE(tensor, operands + (size_t)results);
 	NEED(tensor);
-	for (int s = 0; s < 2; s++)
+	FOR_INT(s, 2)
 		FOR_ITEMS(item, sides[s], op)
 			tensor[count++] = (struct rule_tensor){ growing->shape + growing->start[item],
 				growing->from->tensor[item].dims };
@@ -219,9 +219,9 @@ enum status graph_scale_captured(const struct graph *graph, const struct rules *
 	*report = (struct scale_report){ .first_copy = NONE, .first_once = NONE, .captured = true, .extended = beyond };
 	*scaled = NULL;
 	if (batch < 1 || batch > BYTES_MAX)
-		return fail(error, BAD_INPUT, "a batch of %lld", (long long)batch);
+		return refuse(error, "a batch of %lld", (long long)batch);
 	if (beyond && graph->about.one_sample)
-		return fail(error, BAD_INPUT, "a step of one sample can't be captured: %.300s", graph->about.one_sample);
+		return refuse(error, "a step of one sample can't be captured: %.300s", graph->about.one_sample);
 	enum status status = scale_captured_find_shapes(&growing);
 	for (uint32_t op = 0; op < from->ops && status == OK; op++)
 		find_reserves(&growing, op);

@@ -28,7 +28,7 @@ static bool scale_reserve_add_part(int64_t *sum, int64_t rows, int64_t row, int6
 int64_t lstm_reserve(const int64_t size[4])
 {
 	int64_t steps = size[0], samples = size[1], features = size[2], hidden = size[3], rows, sum = 0;
-	for (int i = 0; i < 4; i++)
+	FOR_INT(i, 4)
 		if (size[i] < 0 || size[i] > LARGEST)
 			return INT64_MAX;
 	if (__builtin_mul_overflow(steps + 1, 2 * samples, &rows))

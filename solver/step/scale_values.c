@@ -49,9 +49,9 @@ static enum status seed(struct reach *reach, enum factor_role role, int64_t want
 		return OK;
 	uint32_t factor = factors_of_role(factors, role);
 	if (factor == NONE)
-		return fail(reach->error, BAD_INPUT, "no input of the graph has a %s dim", factor_role_names[role]);
+		return refuse(reach->error, "no input of the graph has a %s dim", factor_role_names[role]);
 	if (wanted < 0 || wanted > BYTES_MAX)
-		return fail(reach->error, BAD_INPUT, "a %s of %lld", factor_role_names[role], (long long)wanted);
+		return refuse(reach->error, "a %s of %lld", factor_role_names[role], (long long)wanted);
 	reach->values->value[factor] = wanted;
 	return OK;
 }
@@ -281,7 +281,7 @@ static enum status scale_values_find_shapes(struct reach *reach, const struct ru
 			values->shape[d] = scale_values_product(factors, &factors->dim[d], values->value);
 			values->changed[t] |= values->shape[d] != tensor->shape[d - factors->dim_start[t]];
 			if (__builtin_mul_overflow(elements, values->shape[d], &elements) || elements > BYTES_MAX / 16)
-				return fail(reach->error, BAD_INPUT, "tensor %s would be too large", tensor->name);
+				return refuse(reach->error, "tensor %s would be too large", tensor->name);
 		}
 		if (values->changed[t] && scale_values_stays_whole(reach, rules, t)) {
 			values->changed[t] = false;
@@ -290,7 +290,7 @@ static enum status scale_values_find_shapes(struct reach *reach, const struct ru
 		}
 		bool fixed = tensor->writer == NONE && (tensor->kind == KIND_PARAMETER || tensor->kind == KIND_OPTIMIZER);
 		if (values->changed[t] && fixed)
-			return fail(reach->error, BAD_INPUT, "parameter %s would have to change its shape", tensor->name);
+			return refuse(reach->error, "parameter %s would have to change its shape", tensor->name);
 	}
 	return OK;
 }
@@ -311,7 +311,7 @@ static enum status check_positions(struct reach *reach, const struct rules *rule
 			continue;
 		int64_t rows = graph->tensor[read[0]].shape[0], wanted = reach->values->shape[start];
 		if (wanted > rows)
-			return fail(reach->error, BAD_INPUT, "the position table %s has %lld rows, %lld are needed",
+			return refuse(reach->error, "the position table %s has %lld rows, %lld are needed",
 				graph->tensor[read[0]].name, (long long)rows, (long long)wanted);
 	}
 	return OK;

@@ -285,12 +285,12 @@ static enum status train_run(struct train *train, struct error *error)
 	uint32_t updated = update_ops(train);
 	build_finish(&train->build);
 	if (train->build.status == OK && (!seeds || !updated))
-		return fail(error, BAD_INPUT,
+		return refuse(error,
 			"no gradient reaches a parameter: the graph has no floating-point parameter before a result");
 	if (train->build.status == OK)
 		train->build.status = train_describe(train);
 	if (train->build.status == BAD_INPUT)
-		return fail(error, BAD_INPUT, "a tensor of the training step is too large");
+		return refuse(error, "a tensor of the training step is too large");
 	return train->build.status == OK ? OK : fail_memory(error);
 }
 
@@ -372,7 +372,7 @@ struct graph *train_forward_part(const struct graph *step, const struct rules *r
 	bool *wanted = arena_alloc(&arena, step->tensors, sizeof *wanted);
 	uint32_t behind = behind_update(step);
 	if (behind != NONE) {
-		fail(error, BAD_INPUT, "train can't make the step anew: forward op \"%.100s\" comes behind the update",
+		refuse(error, "train can't make the step anew: forward op \"%.100s\" comes behind the update",
 			step->op[behind].name);
 		draft_free(build.draft);
 		return NULL;

@@ -172,7 +172,7 @@ static enum status note_parameter(
 		}
 		struct update_group *group = &groups->group[*index];
 		if (group->parameter != root)
-			return fail(error, BAD_INPUT, "the update can't be replaced: it changes \"%.100s\" and \"%.100s\" together",
+			return refuse(error, "the update can't be replaced: it changes \"%.100s\" and \"%.100s\" together",
 				graph->tensor[group->parameter].name, graph->tensor[root].name);
 		group->weight_writes++;
 		break;
@@ -219,7 +219,7 @@ static enum status update_groups_note_gradient(
 		uint32_t tensor = before_update(groups, row[i]);
 		if (group->gradient != NONE && group->gradient != tensor &&
 			graph->tensor[tensor].storage != graph->tensor[group->gradient].storage)
-			return fail(error, BAD_INPUT,
+			return refuse(error,
 				"the update can't be replaced: it reads \"%.100s\" and \"%.100s\", only one of which can be the "
 				"gradient",
 				graph->tensor[group->gradient].name, graph->tensor[tensor].name);
@@ -287,7 +287,7 @@ static bool is_of_adafactor(const struct graph *graph, const struct update_group
 	static const char *const word[] = { "variance", "row_var" };
 	char name[1024];
 	bool found = false;
-	for (size_t i = 0; i < COUNT_OF(word); i++) {
+	FOR(i, COUNT_OF(word)) {
 		PRINT_TO(name, "%.512s.%s", graph->tensor[group->parameter].name, word[i]);
 		found |= graph_find_tensor(graph, name) != NONE;
 	}

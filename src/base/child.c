@@ -37,9 +37,9 @@ static void close_end(int *end)
 /* A socket pair for its input, so that writing to a child that is gone gives no SIGPIPE. */
 static bool open_pipes(struct child *child)
 {
-	for (int i = 0; i < PIPES; i++)
+	FOR_INT(i, PIPES)
 		child->here[i] = child->there[i] = -1;
-	for (int i = 0; i < PIPES; i++) {
+	FOR_INT(i, PIPES) {
 		int pair[2];
 		if ((i == IN ? socketpair(AF_UNIX, SOCK_STREAM, 0, pair) : pipe(pair)) != 0)
 			return false;
@@ -104,7 +104,7 @@ static int child_start(struct child *child, const char *const *arguments)
 	while (code == 0 && (got = read(told[0], &code, sizeof code)) < 0 && errno == EINTR)
 		;
 	close(told[0]);
-	for (int i = 0; i < PIPES; i++)
+	FOR_INT(i, PIPES)
 		close_end(&child->there[i]);
 	if (child->pid > 0 && got > 0) {
 		while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
@@ -240,7 +240,7 @@ enum status child_run(const char *const *arguments, const char *input, size_t si
 		result->stayed = status == OK && !child_leaves(&child);
 		reap(&child, status != OK || result->stayed);
 	}
-	for (int i = 0; i < PIPES; i++) {
+	FOR_INT(i, PIPES) {
 		close_end(&child.here[i]);
 		close_end(&child.there[i]);
 	}

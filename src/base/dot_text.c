@@ -46,7 +46,7 @@ static const char *entity(const char *text, uint32_t *c)
 	static const struct { const char *name; uint32_t c; } table[] = {
 		{ "&amp;", '&' }, { "&lt;", '<' }, { "&gt;", '>' }, { "&quot;", '"' },
 	};
-	for (size_t i = 0; i < COUNT_OF(table); i++)
+	FOR(i, COUNT_OF(table))
 		if (strncmp(text, table[i].name, strlen(table[i].name)) == 0) {
 			*c = table[i].c;
 			return text + strlen(table[i].name);

@@ -104,7 +104,7 @@ static enum status folder_walk_take(struct walk *walk, const char *name, const c
 	char path[4096];
 	struct stat state;
 	if (++walk->list->entries > ENTRIES_MOST)
-		return fail(walk->error, BAD_INPUT, "the folder has more than %d files", ENTRIES_MOST);
+		return refuse(walk->error, "the folder has more than %d files", ENTRIES_MOST);
 	if (PRINT_TO(path, "%s/%s", walk->top, name) >= (int)sizeof path || lstat(path, &state) != 0)
 		return OK;
 	if (S_ISDIR(state.st_mode))

@@ -130,7 +130,7 @@ char *json_real_text(double value, char *text, size_t size)
 void json_write_decimal(struct json *json, const char *key, int64_t count, int digits)
 {
 	int64_t one = 1;
-	for (int i = 0; i < digits; i++)
+	FOR_INT(i, digits)
 		one *= 10;
 	begin_item(json, key);
 	fprintf(json->stream, "%" PRId64 ".%0*" PRId64, count / one, digits, count % one);
@@ -225,7 +225,7 @@ json_t *json_read_text(const char *text, size_t size, const char *what, struct e
 		return NULL;
 	}
 	if (!value) {
-		fail(error, BAD_INPUT, "not %s: %s", what, json_wrong(&problem));
+		refuse(error, "not %s: %s", what, json_wrong(&problem));
 		if (error)
 			error->line = problem.line > 0 ? (unsigned)problem.line : 0;
 	}

@@ -20,14 +20,14 @@ enum status lines_open(struct lines *lines, const char *path, struct error *erro
 			errno == ENOMEM ? "out of memory" : strerror(errno));
 	if (fstat(fileno(lines->file), &state) == 0 && S_ISDIR(state.st_mode)) {
 		lines_close(lines);
-		return fail(error, BAD_INPUT, "is a directory");
+		return refuse(error, "is a directory");
 	}
 	return OK;
 }
 
 static int lines_wrong(struct lines *lines, struct error *error, const char *why)
 {
-	fail(error, BAD_INPUT, "%s", why);
+	refuse(error, "%s", why);
 	if (error)
 		error->line = lines->number;
 	return -1;

@@ -26,10 +26,10 @@ static atomic_int started[SLOTS];
 
 void output_take_away(void)
 {
-	for (int i = 0; i < SLOTS; i++)
+	FOR_INT(i, SLOTS)
 		if (atomic_load(&unfinished[i].set))
 			unlink(unfinished[i].path);
-	for (int i = 0; i < SLOTS; i++)
+	FOR_INT(i, SLOTS)
 		if (atomic_load(&started[i]) > 0)
 			kill(-atomic_load(&started[i]), SIGKILL);
 }
@@ -44,7 +44,7 @@ void output_end_by_signal(int number)
 /* Where nobody else expects a signal, we do, from the first output on. */
 static void expect_signals(void)
 {
-	for (int i = 0; i < DEADLY; i++) {
+	FOR_INT(i, DEADLY) {
 		struct sigaction old, ours = { .sa_handler = output_end_by_signal };
 		if (sigaction(deadly[i], NULL, &old) == 0 && !(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL) {
 			sigemptyset(&ours.sa_mask);
@@ -56,7 +56,7 @@ static void expect_signals(void)
 void output_end_with_us(pid_t group)
 {
 	expect_signals();
-	for (int i = 0; i < SLOTS; i++) {
+	FOR_INT(i, SLOTS) {
 		int none = 0;
 		if (atomic_compare_exchange_strong(&started[i], &none, (int)group))
 			return;
@@ -65,7 +65,7 @@ void output_end_with_us(pid_t group)
 
 void output_outlived(pid_t group)
 {
-	for (int i = 0; i < SLOTS; i++) {
+	FOR_INT(i, SLOTS) {
 		int that = (int)group;
 		if (atomic_compare_exchange_strong(&started[i], &that, 0))
 			return;
@@ -74,7 +74,7 @@ void output_outlived(pid_t group)
 
 static int output_remember(const char *path)
 {
-	for (int i = 0; i < SLOTS; i++) {
+	FOR_INT(i, SLOTS) {
 		bool free = false;
 		if (!atomic_compare_exchange_strong(&unfinished[i].taken, &free, true))
 			continue;
@@ -197,7 +197,7 @@ static enum status output_open_file(struct output *output, bool replace, struct 
 		return output->stream ? OK : output_failed(output->name, error);
 	}
 	if (output->there && !replace)
-		return fail(error, BAD_INPUT, "%s exists already", output->name);
+		return refuse(error, "%s exists already", output->name);
 	if (output->there && access(output->path, W_OK) != 0)
 		return output_failed(output->name, error);
 	output->mode = output->there ? there.st_mode & 07777 : 0;

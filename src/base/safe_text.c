@@ -24,7 +24,7 @@ bool text_hidden(uint32_t character)
 		{ 0xfeff, 0xfeff },
 		{ 0xfffe, 0xffff },
 	};
-	for (size_t i = 0; i < COUNT_OF(hidden); i++)
+	FOR(i, COUNT_OF(hidden))
 		if (character >= hidden[i].first && character <= hidden[i].last)
 			return true;
 	return false;

@@ -34,7 +34,7 @@ static ssize_t read_some(int descriptor, void *buffer, size_t size, struct error
 		got = read(descriptor, buffer, size > AT_ONCE ? AT_ONCE : size);
 	while (got < 0 && errno == EINTR);
 	if (got < 0)
-		fail(error, BAD_INPUT, "%s", strerror(errno));
+		refuse(error, "%s", strerror(errno));
 	return got;
 }
 
@@ -126,9 +126,9 @@ static bool inflate_more(struct unpack *unpack, struct error *error)
 	if (status == Z_MEM_ERROR)
 		fail_memory(error);
 	else if (status == Z_DATA_ERROR || status == Z_NEED_DICT)
-		fail(error, BAD_INPUT, "the compressed file is damaged%s%s", stream->msg ? ": " : "", stream->msg ? stream->msg : "");
+		refuse(error, "the compressed file is damaged%s%s", stream->msg ? ": " : "", stream->msg ? stream->msg : "");
 	else if (end && stream->avail_out > 0)
-		fail(error, BAD_INPUT, "the compressed file is truncated");
+		refuse(error, "the compressed file is truncated");
 	else
 		return true;
 	return false;
@@ -199,7 +199,7 @@ static ssize_t source_read_file(struct input *input, void *buffer, size_t size, 
 	input->unpacked += got > 0 ? (uint64_t)got : 0;
 	if (got < 0 || !unpacks_too_much(input))
 		return got;
-	fail(error, BAD_INPUT, "the compressed file unpacks to more than %d times its size, as no real one does",
+	refuse(error, "the compressed file unpacks to more than %d times its size, as no real one does",
 		UNPACKS_MOST);
 	return -1;
 }
@@ -212,10 +212,10 @@ static int source_open_path(const char *path, struct error *error)
 	source_wait(false);
 	struct stat state;
 	if (descriptor < 0) {
-		fail(error, BAD_INPUT, "%s", errno == ENOENT ? "no such file" : strerror(errno));
+		refuse(error, "%s", errno == ENOENT ? "no such file" : strerror(errno));
 	} else if (fstat(descriptor, &state) == 0 && S_ISDIR(state.st_mode)) {
 		close(descriptor);
-		fail(error, BAD_INPUT, "is a directory");
+		refuse(error, "is a directory");
 		return -1;
 	}
 	return descriptor;
@@ -329,7 +329,7 @@ char *input_all(struct input *input, size_t limit, size_t *size, struct error *e
 		}
 		*size += (size_t)got;
 		if (*size > limit) {
-			fail(error, BAD_INPUT, "larger than %zu MiB", limit >> 20);
+			refuse(error, "larger than %zu MiB", limit >> 20);
 			break;
 		}
 		if (*size < capacity)

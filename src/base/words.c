@@ -167,7 +167,7 @@ void nearest_consider(struct nearest *nearest, const char *name)
 		: nearest_distance(nearest->wanted, name, limit);
 	if (nearest->count == NEAREST_MOST && d >= limit)
 		return;
-	for (int known = 0; known < nearest->count; known++)
+	FOR_INT(known, nearest->count)
 		if (strcmp(nearest->name[known], name) == 0)
 			return;
 	int i = nearest->count < NEAREST_MOST ? nearest->count++ : NEAREST_MOST - 1;

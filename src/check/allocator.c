@@ -113,7 +113,7 @@ static void allocator_cut(struct heap *heap, uint32_t at, int64_t size, uint32_t
 /* A piece and its neighbours of the same owner become one. Where that is. */
 static uint32_t allocator_join(struct heap *heap, uint32_t at)
 {
-	for (int side = 0; side < 2; side++) {
+	FOR_INT(side, 2) {
 		uint32_t left = side == 0 ? at : at - 1;   /* the right neighbour first */
 		if ((side == 1 && at == 0) || left + 1 >= heap->count)
 			continue;

@@ -99,10 +99,10 @@ static enum status check_ledger(struct check *check, struct verdict *verdict)
 	for (uint32_t item = 0; item < check->items && check->graph->ops > 0; item++)
 		if (check->first[item] != NONE && check->first[item] <= peak && peak <= check->last[item])
 			part[item < storages ? ledger_part_of(check->graph->storage[item].kind) : PART_OTHER] += check->bytes[item];
-	for (int p = 0; p < LEDGER_PARTS; p++)
+	FOR_INT(p, LEDGER_PARTS)
 		sum += part[p];
 	part[PART_HOLES] = verdict->needed - sum;
-	for (int p = 0; p < LEDGER_PARTS; p++)
+	FOR_INT(p, LEDGER_PARTS)
 		if (asked_whole(parts, ledger[p].key) != part[p])
 			return check_wrong(check, "memory.ledger's %s must be %" PRId64, ledger[p].key, part[p]);
 	return OK;
@@ -144,7 +144,7 @@ static enum status check_verdict(struct check *check)
 	verdict.part[PART_CONTEXT] = scenario_reserve(&check->asked);
 	int64_t beside = verdict.part[PART_BUFFERS] + verdict.part[PART_CONTEXT];
 	verdict.by[ALLOCATOR_PLAN] = arena + check->ahead + beside;
-	for (int expandable = 0; expandable < 2; expandable++) {
+	FOR_INT(expandable, 2) {
 		int64_t ahead = fully_shard ? 0 : check->ahead,
 				limit = budget < 0 ? -1 : larger_of(budget - ahead - verdict.part[PART_BUFFERS], 0);
 		TRY(check_allocated(check, &buffers, expandable, limit, &stated));
@@ -171,7 +171,7 @@ static enum status check_fingerprint(struct check *check, const char *key, uint6
 	const char *stated = json_string_value(check_member(check, "graph", key));
 	PRINT_TO(text, "%016" PRIx64, expected);
 	if (!stated)
-		return fail(check->error, BAD_INPUT, "not a plan file: graph.%s is no text", key);
+		return refuse(check->error, "not a plan file: graph.%s is no text", key);
 	return strcmp(stated, text) == 0
 		? OK
 		: check_wrong(
@@ -257,7 +257,7 @@ static enum status read_knob(struct check *check, enum knob_id id, const json_t 
 		check->scenario.value[id] = number;
 		return OK;
 	}
-	return fail(check->error, BAD_INPUT, "not a plan file: the scenario's %s has a value that this knob can't have",
+	return refuse(check->error, "not a plan file: the scenario's %s has a value that this knob can't have",
 		knob->name);
 }
 
@@ -269,12 +269,12 @@ static enum status check_schedule_file(const struct check *check, const char *na
 	struct error why = { 0 };
 	named_file_folder(check->path, folder);
 	if (!named_file_within(name, ".", false) && !named_file_within(name, folder, false))
-		return fail(check->error, BAD_INPUT,
+		return refuse(check->error,
 			"the plan's schedule is in %.200s: check opens no file outside of this folder and the plan's", name);
 	enum status status = schedule_csv_open(name, &csv, &why);
 	schedule_csv_free(&csv);
 	return status == BAD_INPUT
-		? fail(check->error, BAD_INPUT, "the plan's schedule is in %.200s, which is no schedule CSV", name)
+		? refuse(check->error, "the plan's schedule is in %.200s, which is no schedule CSV", name)
 		: error_set(check->error, status);
 }
 
@@ -284,12 +284,12 @@ static enum status asked_read_pins(struct check *check, const json_t *pins)
 	size_t i;
 	char text[512];
 	if (!json_is_array(pins))
-		return fail(check->error, BAD_INPUT, "not a plan file: scenario.pins is no list");
+		return refuse(check->error, "not a plan file: scenario.pins is no list");
 	json_array_foreach(pins, i, pin) {
 		TRY(json_is_string(pin) ? scenario_pin(&check->scenario, json_string_value(pin), check->error)
-			: fail(check->error, BAD_INPUT, "the plan's pins must be strings"));
+			: refuse(check->error, "the plan's pins must be strings"));
 		if (strcmp(pin_text(&check->scenario.pin[i], text, sizeof text), json_string_value(pin)) != 0)
-			return fail(check->error, BAD_INPUT, "not a plan file: pin %zu is not written as pins are", i + 1);
+			return refuse(check->error, "not a plan file: pin %zu is not written as pins are", i + 1);
 		if (check->scenario.pin[i].kind == PIN_SCHEDULE && check->scenario.value[K_schedule] == SCHEDULE_FILE &&
 			!check->as_planned)
 			TRY(check_schedule_file(check, check->scenario.pin[i].a));
@@ -301,14 +301,14 @@ enum status check_scenario(struct check *check)
 {
 	const json_t *scenario = json_object_get(check->plan, "scenario");
 	if (!json_is_object(scenario))
-		return fail(check->error, BAD_INPUT, "not a plan file: it has no scenario");
-	for (int id = 0; id < KNOB_COUNT; id++) {
+		return refuse(check->error, "not a plan file: it has no scenario");
+	FOR_INT(id, KNOB_COUNT) {
 		const json_t *value = json_object_get(scenario, knobs[id].name);
 		TRY(value ? read_knob(check, (enum knob_id)id, value)
-				  : fail(check->error, BAD_INPUT, "not a plan file: the scenario lacks %s", knobs[id].name));
+				  : refuse(check->error, "not a plan file: the scenario lacks %s", knobs[id].name));
 	}
 	if (json_object_size(scenario) != KNOB_COUNT + 1)
-		return fail(check->error, BAD_INPUT, "not a plan file: the scenario has a knob that is not known");
+		return refuse(check->error, "not a plan file: the scenario has a knob that is not known");
 	TRY(asked_read_pins(check, json_object_get(scenario, "pins")));
 	if (scenario_copy(&check->asked, &check->scenario) != OK)
 		return fail_memory(check->error);

@@ -25,9 +25,9 @@ static enum status check_run(struct check *check)
 			stage_names[STAGE_ORDER], &seconds[0], stage_names[STAGE_LAYOUT], &seconds[1], "cache",
 			stage_names[STAGE_ORDER], "reused", &count[0], "solved", &count[1], stage_names[STAGE_LAYOUT], "reused",
 			&count[2], "solved", &count[3], "limited", &limited) != 0)
-		return fail(check->error, BAD_INPUT,
+		return refuse(check->error,
 			"not a plan file: \"run\" has other members than seconds, cache and limited, or they are malformed");
-	for (int i = 0; i < 4; i++)
+	FOR_INT(i, 4)
 		if (count[i] < 0 || seconds[i / 2] < 0)
 			return check_wrong(check, "run says that something took less than nothing");
 	if (limited != json_is_true(json_object_get(check->plan, "limited")))
@@ -65,7 +65,7 @@ static enum status read_rank(struct check *check)
 	if (!scenario_pipelines(&check->scenario))
 		return OK;
 	if (!json_is_integer(rank) || json_integer_value(rank) < 0 || json_integer_value(rank) > knobs[K_rank].maximum)
-		return fail(check->error, BAD_INPUT, "not a plan file: shard.pipeline.rank must be the number of a rank");
+		return refuse(check->error, "not a plan file: shard.pipeline.rank must be the number of a rank");
 	if (check->scenario.value[K_rank] != KNOB_GIVEN && check->scenario.value[K_rank] != json_integer_value(rank))
 		return check_wrong(check, "the plan is of another pipeline rank than the scenario asks for");
 	check->scenario.value[K_rank] = json_integer_value(rank);
@@ -86,8 +86,8 @@ static enum status check_read_schedule(struct check *check)
 			value[K_schedule] = schedule;
 	if (value[K_schedule] == SCHEDULE_AUTO || !json_is_integer(chunks) || json_integer_value(chunks) < 1 ||
 		json_integer_value(chunks) > knobs[K_chunks].maximum)
-		return fail(
-			check->error, BAD_INPUT, "not a plan file: shard.pipeline must name its schedule and the number of chunks");
+		return refuse(
+			check->error, "not a plan file: shard.pipeline must name its schedule and the number of chunks");
 	if (value[K_schedule] != SCHEDULE_INTERLEAVED)
 		return OK;
 	if (value[K_chunks] != KNOB_GIVEN && value[K_chunks] != json_integer_value(chunks))
@@ -106,7 +106,7 @@ static enum status read_kept(struct check *check)
 	if (!word)
 		return OK;
 	if (!json_is_string(word) || strcmp(json_string_value(word), none) != 0)
-		return fail(check->error, BAD_INPUT, "not a plan file: recompute.planned_as may be \"%s\" alone", none);
+		return refuse(check->error, "not a plan file: recompute.planned_as may be \"%s\" alone", none);
 	if (*recompute != RECOMPUTE_AUTO)
 		return check_wrong(check, "recompute.planned_as is of recompute=auto");
 	*recompute = RECOMPUTE_KEPT;
@@ -119,10 +119,10 @@ static enum status read_margin(const struct check *check, int64_t *margin)
 	const json_t *member = check_member(check, "memory", "fit_margin_bytes");
 	*margin = json_is_null(member) ? MARGIN_NO_CAP : json_integer_value(member);
 	if (!json_is_null(member) && !json_is_integer(member))
-		return fail(check->error, BAD_INPUT, "not a plan file: memory.fit_margin_bytes is no integer");
+		return refuse(check->error, "not a plan file: memory.fit_margin_bytes is no integer");
 	return *margin >= -BYTES_MAX && *margin <= BYTES_MAX
 		? OK
-		: fail(check->error, BAD_INPUT, "fit_margin_bytes is out of range");
+		: refuse(check->error, "fit_margin_bytes is out of range");
 }
 
 /* How the step is split, against what the plan file says of it. */
@@ -212,7 +212,7 @@ static enum status src_check_order(struct check *check)
 	const json_t *ops = check_member(check, "order", "ops"), *name;
 	size_t i;
 	if (!json_is_array(ops))
-		return fail(check->error, BAD_INPUT, "not a plan file: it has no order.ops");
+		return refuse(check->error, "not a plan file: it has no order.ops");
 	if (json_array_size(ops) != graph->ops)
 		return check_wrong(check, "the order has %zu ops, the graph has %u", json_array_size(ops), graph->ops);
 	FOR(op, graph->ops)
@@ -355,7 +355,7 @@ static enum status read_flow(
 		for (size_t k = 1; k < 3 && fine; k++)
 			fine = json_is_null(json_array_get(arc, k)) || op_named(check, json_array_get(arc, k)) != NONE;
 		if (!fine)
-			return fail(check->error, BAD_INPUT, "not a plan file: arc %zu of the order's certificate is malformed", i);
+			return refuse(check->error, "not a plan file: arc %zu of the order's certificate is malformed", i);
 		certificate->arc[certificate->arcs++] = (struct order_arc){
 			.item = tensor == NONE ? NONE : item[graph->tensor[tensor].storage],
 			.from = op_named(check, json_array_get(arc, 1)),
@@ -377,7 +377,7 @@ static enum status read_precedences(struct check *check, struct order_certificat
 		const char *at = json_string_value(json_array_get(entry, 2));
 		bool fine = json_array_size(entry) == 3 && to != NONE && from != NONE && at;
 		if (!fine || (strcmp(at, "first") != 0 && strcmp(at, "second") != 0))
-			return fail(check->error, BAD_INPUT, "not a plan file: precedence %zu of the order's certificate is malformed", i);
+			return refuse(check->error, "not a plan file: precedence %zu of the order's certificate is malformed", i);
 		certificate->arc[certificate->arcs++] = (struct order_arc){ NONE, from, to, strcmp(at, "first") == 0 };
 	}
 	return OK;
@@ -425,7 +425,7 @@ static enum status verify_certificate(struct check *check, const struct problem 
 	struct order_certificate certificate = { .proof = (enum order_proof)proof,
 		.op = op_named(check, json_object_get(json, "op")) };
 	if (proof < 0)
-		return fail(check->error, BAD_INPUT, "not a plan file: order.certificate.by is unknown");
+		return refuse(check->error, "not a plan file: order.certificate.by is unknown");
 	if (proof == ORDER_PROOF_SEARCH)
 		return search_order_again(check, problem, bound);
 	enum status status = OK;
@@ -469,7 +469,7 @@ static enum status src_check_version(struct check *check)
 {
 	const json_t *version = json_object_get(check->plan, "tidemark");
 	if (!json_is_integer(version) || json_integer_value(version) != 1)
-		return fail(check->error, BAD_INPUT, "not a plan file of version 1");
+		return refuse(check->error, "not a plan file of version 1");
 	return OK;
 }
 

@@ -12,7 +12,7 @@ static enum status read_buffer(struct check *check, const json_t *buffer)
 	json_int_t offset, bytes, first, last;
 	if (json_unpack((json_t *)(uintptr_t)buffer, "{s:s,s:I,s:I,s:I,s:I}", "tensor", &name, "offset", &offset, "bytes",
 			&bytes, "first", &first, "last", &last) != 0)
-		return fail(check->error, BAD_INPUT, "not a plan file: a buffer lacks tensor, offset, bytes, first or last");
+		return refuse(check->error, "not a plan file: a buffer lacks tensor, offset, bytes, first or last");
 	uint32_t tensor = graph_find_tensor(graph, name);
 	if (tensor == NONE)
 		return check_wrong(check, "there is a buffer for \"%.100s\", which is no tensor of the graph", name);
@@ -42,7 +42,7 @@ static enum status check_layout_read_workspace(struct check *check, const json_t
 	json_int_t offset, bytes;
 	if (json_unpack((json_t *)(uintptr_t)workspace, "{s:s,s:I,s:I}", "op", &name, "offset", &offset, "bytes",
 		&bytes) != 0)
-		return fail(check->error, BAD_INPUT, "not a plan file: a workspace lacks op, offset or bytes");
+		return refuse(check->error, "not a plan file: a workspace lacks op, offset or bytes");
 	uint32_t op = graph_find_op(check->graph, name);
 	uint32_t item = op == NONE ? NONE : check->graph->storages + op;
 	if (op == NONE || check->first[item] == NONE)
@@ -132,7 +132,7 @@ static enum status check_load(struct check *check, int64_t bound)
 {
 	const json_t *moment = json_object_get(check_member(check, "layout", "certificate"), "moment");
 	if (!json_is_integer(moment))
-		return fail(check->error, BAD_INPUT, "not a plan file: layout.certificate has no moment");
+		return refuse(check->error, "not a plan file: layout.certificate has no moment");
 	int64_t load = load_at(check, json_integer_value(moment));
 	if (load < bound)
 		return check_wrong(check,
@@ -283,7 +283,7 @@ static enum status check_layout_bound(struct check *check, int64_t arena)
 	if (by && bound == 0 && strcmp(by, layout_proof_names[LAYOUT_PROOF_CONTRADICTED]) == 0)
 		return OK;
 	if (!by || name_index(layout_proof_names, LAYOUT_PROOF_COUNT, by) < 0)
-		return fail(check->error, BAD_INPUT, "not a plan file: layout.certificate.by is unknown");
+		return refuse(check->error, "not a plan file: layout.certificate.by is unknown");
 	return search_layout_again(check, bound);
 }
 
@@ -295,7 +295,7 @@ enum status check_layout(struct check *check)
 	int64_t arena = 0;
 	enum status status = OK;
 	if (!json_is_array(list) || (workspaces && !json_is_array(workspaces)))
-		return fail(check->error, BAD_INPUT, "not a plan file: layout.buffers or layout.workspaces is no list");
+		return refuse(check->error, "not a plan file: layout.buffers or layout.workspaces is no list");
 	json_array_foreach(list, i, buffer)
 		TRY(read_buffer(check, buffer));
 	json_array_foreach(workspaces, i, buffer)

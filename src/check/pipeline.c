@@ -25,7 +25,7 @@ static enum status check_pipeline_number(
 {
 	const json_t *value = json_object_get(object, key);
 	if (!json_is_integer(value))
-		return fail(checking->error, BAD_INPUT, "not a plan file: a pipeline's %s is no integer", key);
+		return refuse(checking->error, "not a plan file: a pipeline's %s is no integer", key);
 	return json_integer_value(value) == expected
 		? OK
 		: fail(checking->error, INFEASIBLE, "a pipeline's %s is %" PRId64 ", but it must be %" PRId64, key,
@@ -281,7 +281,7 @@ static enum status check_stages(struct checking *checking)
 			status = check_pipeline_same_time(checking, stage, "exposed_seconds", rank->exposed);
 		if (status == OK)
 			status = check_pipeline_same_time(checking, stage, "update_seconds", rank->update);
-		for (int kind = 0; kind < KIND_COUNT; kind++)
+		FOR_INT(kind, KIND_COUNT)
 			sum += bytes_in(stage, kind_names[kind]);
 		if (status == OK && sum != peak)
 			status = fail(checking->error, INFEASIBLE,

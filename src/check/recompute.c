@@ -181,7 +181,7 @@ static enum status read_arc(
 	int index = json_is_string(kind) ? name_index(recompute_arc_names, RECOMPUTE_ARC_COUNT, json_string_value(kind)) : -1;
 	uint32_t id = json_is_string(tensor) ? graph_find_tensor(step, json_string_value(tensor)) : NONE;
 	if (json_array_size(json) != 5 || index < 0 || !json_is_integer(flow) || (json_is_string(tensor) && id == NONE))
-		return fail(check->error, BAD_INPUT, "not a plan file: arc %zu of recomputation's certificate is malformed", number);
+		return refuse(check->error, "not a plan file: arc %zu of recomputation's certificate is malformed", number);
 	*arc = (struct recompute_arc){ (uint32_t)index, id == NONE ? NONE : step->tensor[id].storage,
 		check_recompute_op_of(step, json_array_get(json, 2)), check_recompute_op_of(step, json_array_get(json, 3)),
 		json_integer_value(flow) };
@@ -202,13 +202,13 @@ static enum status check_read_certificate(
 		 known = by &&
 		(op == NONE ? strcmp(by, "none") == 0 : impossible || strcmp(by, "cut") == 0);
 	if (!known || !json_is_integer(price) || json_integer_value(unit) != RECOMPUTE_PRICE_UNIT)
-		return fail(check->error, BAD_INPUT, "not a plan file: recomputation has no certificate");
+		return refuse(check->error, "not a plan file: recomputation has no certificate");
 	if (json_object_get(json, "rounded") &&
 		(!json_is_integer(granule) || !json_is_integer(room) || json_integer_value(granule) <= 0))
-		return fail(check->error, BAD_INPUT,
+		return refuse(check->error,
 			"not a plan file: recomputation's certificate does not say what sizes are rounded to");
 	if (held && (!json_is_integer(held) || json_integer_value(held) < 2))
-		return fail(check->error, BAD_INPUT,
+		return refuse(check->error,
 			"not a plan file: recomputation's certificate does not say how many microbatches are held");
 	*certificate = (struct recompute_certificate){ .op = op,
 		.impossible = impossible,

@@ -71,7 +71,7 @@ static enum status expect_in(struct check *check, const json_t *object, const ch
 {
 	const json_t *value = json_object_get(object, key);
 	if (!json_is_integer(value))
-		return fail(check->error, BAD_INPUT, "not a plan file: shard.stages: the planned rank's %s is no integer", key);
+		return refuse(check->error, "not a plan file: shard.stages: the planned rank's %s is no integer", key);
 	return json_integer_value(value) == expected
 		? OK
 		: check_wrong(check, "shard.stages: the planned rank's %s is %" PRId64 ", but it must be %" PRId64, key,
@@ -98,7 +98,7 @@ static enum status check_kinds(struct check *check)
 	if (check->pipelined && json_integer_value(check_member(check, "layout", "arena_bytes")) > 0)
 		TRY(expect_in(check, stage, "arena_bytes", json_integer_value(check_member(check, "layout", "arena_bytes"))));
 	TRY(expect_in(check, stage, "peak_bytes", check->peak));
-	for (int kind = 0; kind < KIND_COUNT; kind++)
+	FOR_INT(kind, KIND_COUNT)
 		TRY(expect_in(check, stage, kind_names[kind], bytes[kind]));
 	return expect_in(check, stage, "workspace", workspace);
 }

@@ -15,7 +15,7 @@ static enum status check_shard_expect(const json_t *shard, const char *key, int6
 {
 	const json_t *number = json_object_get(shard, key);
 	if (!json_is_integer(number))
-		return fail(error, BAD_INPUT, "not a plan file: shard.%s is no integer", key);
+		return refuse(error, "not a plan file: shard.%s is no integer", key);
 	if (json_integer_value(number) != expected)
 		return fail(error, INFEASIBLE, "shard.%s is %" PRId64 ", but it must be %" PRId64, key,
 			(int64_t)json_integer_value(number), expected);
@@ -130,10 +130,10 @@ enum status shard_check_step_bound(const json_t *claimed, const struct plan_time
 	if (status == OK &&
 		(!read_between(claimed, "picoseconds", 0, BYTES_MAX, &bound.bound) || !json_is_array(stations) ||
 			count > time->model.ops + (size_t)1))
-		status = fail(error, BAD_INPUT, "not a plan file: shard.step_bound needs picoseconds and stations");
+		status = refuse(error, "not a plan file: shard.step_bound needs picoseconds and stations");
 	for (size_t i = 0; i < count && status == OK; i++)
 		if (!read_station(json_array_get(stations, i), &time->model, &bound.station[i]))
-			status = fail(error, BAD_INPUT, "not a plan file: shard.step_bound.stations[%zu] is no station of this step", i);
+			status = refuse(error, "not a plan file: shard.step_bound.stations[%zu] is no station of this step", i);
 	if (status == OK)
 		status = check_seconds(claimed, "seconds", bound.bound, error);
 	if (status == OK && bound.bound > time->time.total)
@@ -162,13 +162,13 @@ static enum status read_mixture(const json_t *certificate, uint32_t axes, struct
 	const json_t *shares = json_object_get(certificate, "over_percent");
 	*mixture = (struct mixture) { 0 };
 	if (shares && json_array_size(shares) != (size_t)HIDINGS * axes)
-		return fail(error, BAD_INPUT, "not a plan file: the sharding's over_percent must be %u percentages", HIDINGS * axes);
+		return refuse(error, "not a plan file: the sharding's over_percent must be %u percentages", HIDINGS * axes);
 	for (size_t i = 0; i < json_array_size(shares); i++) {
 		const json_t *percent = json_array_get(shares, i);
 		uint32_t k = (uint32_t)(i / axes);
 		if (!json_is_integer(percent) || json_integer_value(percent) < 0 ||
 			json_integer_value(percent) > 100 - mixture->over[k])
-			return fail(error, BAD_INPUT,
+			return refuse(error,
 				"not a plan file: the sharding's over_percent must be percentages, of every class 100 at most");
 		mixture->axis[k][i % axes] = (uint8_t)json_integer_value(percent);
 		mixture->over[k] += mixture->axis[k][i % axes];
@@ -192,7 +192,7 @@ static enum status check_price(const json_t *certificate, struct stage_context *
 	if (!multiplier)
 		return OK;
 	if (!json_is_integer(beta) || !json_is_integer(alpha) || !json_is_integer(limit) || !json_is_number(claim))
-		return fail(error, BAD_INPUT, "not a plan file: the sharding's certificate is malformed");
+		return refuse(error, "not a plan file: the sharding's certificate is malformed");
 	struct price price = {
 		.alpha = json_integer_value(alpha), .beta = json_integer_value(beta), .limit = json_integer_value(limit)
 	};

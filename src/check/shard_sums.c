@@ -80,7 +80,7 @@ static enum status check_rows(
 	size_t next = 0;
 	shard_sums_sum_up(sharded, graph, &sums);
 	FOR(a, mesh->axes)
-		for (int kind = 0; kind < COLLECTIVE_COUNT; kind++) {
+		FOR_INT(kind, COLLECTIVE_COUNT) {
 			const json_t *row = json_array_get(rows, next);
 			if (sums.count[a][kind] == 0)
 				continue;
@@ -128,7 +128,7 @@ static enum status check_flags(
 {
 	struct launcher_flags flags[LAUNCHER_COUNT];
 	launcher_flags_find(&sharded->shared->units, &sharded->sharding, scenario, flags);
-	for (int i = 0; i < LAUNCHER_COUNT; i++)
+	FOR_INT(i, LAUNCHER_COUNT)
 		if (!is_text(json_object_get(shard, "suggestions"), launcher_names[i], flags[i].possible ? flags[i].text : NULL))
 			return fail(error, INFEASIBLE, "shard.suggestions.%s is not what asks for these placements", launcher_names[i]);
 	return OK;

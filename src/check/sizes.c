@@ -39,7 +39,7 @@ static bool is_asked(const struct comparison *comparison, int64_t old, int64_t n
 	int64_t from[2] = { about->batch, about->sequence }, to[2] = { comparison->batch, comparison->sequence };
 	if (old == new || new == to[0] || new == to[1])
 		return true;
-	for (int i = 0; i < 2; i++) /* a multiple of it, or a few more or less: tokens, positions, labels */
+	FOR_INT(i, 2) /* a multiple of it, or a few more or less: tokens, positions, labels */
 		if (from[i] > 0 && to[i] > 0 && (old % from[i] == 0 ? old / from[i] * to[i] == new : old - from[i] == new - to[i]))
 			return true;
 	return from[0] <= 0 || from[1] <= 0 || (to[0] && to[1] && old * to[0] / from[0] * to[1] / from[1] == new);

@@ -208,9 +208,9 @@ enum status check_speed(struct check *check)
 		const char *key;
 		int64_t value;
 	} amounts[] = { { "samples", speed.samples }, { "tokens", speed.tokens }, { "model_flops", speed.model_flops } };
-	for (size_t i = 0; i < COUNT_OF(reals); i++)
+	FOR(i, COUNT_OF(reals))
 		TRY(expect_real(check, reals[i].key, reals[i].value, reals[i].digits));
-	for (size_t i = 0; i < COUNT_OF(amounts); i++)
+	FOR(i, COUNT_OF(amounts))
 		TRY(expect_amount(check, amounts[i].key, amounts[i].value));
 	TRY(check_program_time(check, speed.time));
 	TRY(expect_work(check, work_of(check, microbatches)));

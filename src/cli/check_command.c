@@ -49,7 +49,7 @@ struct result_check {
 
 static enum status layout_check_bad(struct result_check *check, const char *what)
 {
-	return fail(check->error, BAD_INPUT, "not a result of tidemark layout: %s", what);
+	return refuse(check->error, "not a result of tidemark layout: %s", what);
 }
 
 static enum status layout_check_differs(struct result_check *check, const char *what, int64_t said, int64_t is)
@@ -167,7 +167,7 @@ static enum status layout_check_expect(struct result_check *check, const json_t 
 {
 	const json_t *value = json_object_get(object, key);
 	if (!json_is_integer(value))
-		return fail(check->error, BAD_INPUT, "not a result of tidemark layout: \"%s\" is no integer", key);
+		return refuse(check->error, "not a result of tidemark layout: \"%s\" is no integer", key);
 	return json_integer_value(value) == is ? OK : layout_check_differs(check, key, json_integer_value(value), is);
 }
 
@@ -422,7 +422,7 @@ int check_command(int argc, char **argv)
 	if (code != EXIT_FINE || request.line.helped)
 		return code;
 	enum input_kind kind, second;
-	for (int i = 0; i < 2; i++)
+	FOR_INT(i, 2)
 		if (!check_command_kind_of(request.line.operand[i], i ? &second : &kind))
 			return complain(request.line.operand[i], &(struct error){ .status = NO_MEMORY }, NO_MEMORY);
 	/* Of a memory snapshot there are plans of its graph and layouts of its buffers. */

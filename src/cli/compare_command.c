@@ -86,7 +86,7 @@ static int compare_command_compare(const struct request *request, const struct p
 	struct error error = { 0 };
 	struct output output;
 	struct beside_report report = { .plan = { first, second }, .beside = &beside };
-	for (int side = 0; side < 2; side++) {
+	FOR_INT(side, 2) {
 		const char *name = strrchr(request->line.operand[side], '/');
 		report.name[side] = name ? name + 1 : request->line.operand[side];
 	}

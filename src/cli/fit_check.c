@@ -19,7 +19,7 @@ void fit_write_asked(struct json *json, const struct scenario *scenario, const s
 	scenario_init(&usual);
 	json_open_object(json, "asked");
 	json_open_array(json, "set");
-	for (int id = 0; id < KNOB_COUNT; id++)
+	FOR_INT(id, KNOB_COUNT)
 		if (scenario->value[id] != usual.value[id]) {
 			PRINT_TO(word, "%s=%s", knobs[id].name, knob_text(id, scenario->value[id], text, sizeof text));
 			json_write_text(json, NULL, word);
@@ -39,7 +39,7 @@ void fit_write_asked(struct json *json, const struct scenario *scenario, const s
 
 static enum status fit_check_bad(struct error *error, const char *what)
 {
-	return fail(error, BAD_INPUT, "not a file of tidemark fit: %s", what);
+	return refuse(error, "not a file of tidemark fit: %s", what);
 }
 
 static enum status take_words(const json_t *words, enum status (*take)(struct scenario *, const char *, struct error *),

@@ -97,7 +97,7 @@ static void print_row(FILE *file, const struct fit_list *list, const struct fit_
 static void print_groups(FILE *file, const struct fit_list *list)
 {
 	static const char *const groups[] = { "same results", "more devices", "other numbers" };
-	for (int group = 0; group < 3; group++)
+	FOR_INT(group, 3)
 		for (uint32_t i = 0, rows = 0; i < list->ways; i++) {
 			const struct fit_way *way = &list->way[i];
 			int its = way->meaning < FIT_MEANING_SPREAD ? 0 : way->meaning == FIT_MEANING_SPREAD ? 1 : 2;

@@ -59,7 +59,7 @@ static void cli_help_print_knob(enum knob_id id)
 void help_print_knobs(void)
 {
 	puts("\nKnobs, for --set K=V:");
-	for (int knob = 0; knob < KNOB_COUNT; knob++)
+	FOR_INT(knob, KNOB_COUNT)
 		cli_help_print_knob((enum knob_id)knob);
 	words_print(stdout, "", 0,
 		"In parentheses: what holds where a knob isn't set. `tidemark help KNOB` says what each of its words means.");
@@ -91,7 +91,7 @@ bool help_print_device(const char *name)
 	scenario.value[K_device] = device;
 	int figures = device_figures(&scenario, figure);
 	printf("--set device=%s\n  %-24s%13s%22s\n", name, "", "data sheet", "counted with");
-	for (int i = 0; i < figures; i++) {
+	FOR_INT(i, figures) {
 		PRINT_TO(head, "  %-24s%13s%22s", figure[i].name, figure[i].sheet, figure[i].counted);
 		puts(head);
 		words_print(stdout, "", 6, figure[i].why);
@@ -122,7 +122,7 @@ void help_print_pins(void)
 	};
 	char head[80];
 	puts("\nPIN:");
-	for (int i = 0; i < PIN_KINDS; i++) {
+	FOR_INT(i, PIN_KINDS) {
 		PRINT_TO(head, "  %s", pins[i].syntax);
 		words_print(stdout, head, NAME_COLUMN + 8, pins[i].help);
 	}
@@ -132,7 +132,7 @@ void help_print_words(const char *title, const char *const *names, const char *c
 {
 	char head[80];
 	printf("\n%s:\n", title);
-	for (int i = 0; i < count; i++) {
+	FOR_INT(i, count) {
 		PRINT_TO(head, "  %s", names[i]);
 		words_print(stdout, head, WORD_COLUMN, helps[i]);
 	}
@@ -142,7 +142,7 @@ void help_print_session_words(void)
 {
 	char head[80];
 	puts("\nLines of a session file, which `:save` in the explorer writes:");
-	for (int i = 0; i < COMMAND_COUNT; i++) {
+	FOR_INT(i, COMMAND_COUNT) {
 		if (!session_knows(commands[i].word))
 			continue;
 		PRINT_TO(head, "  %s %s", commands[i].word, commands[i].arguments);

@@ -25,7 +25,7 @@ void help_print(void)
 	      "Explores the memory plan of a training step: in what order its operators run, at which\n"
 	      "offset every tensor lives, and how far that is from a proven minimum.\n\n"
 	      "  tidemark [GRAPH]\n      explore in the terminal; where standard output is none, print a report\n", stdout);
-	for (int i = 0; i < SUBCOMMAND_COUNT; i++) {
+	FOR_INT(i, SUBCOMMAND_COUNT) {
 		printf("  tidemark %s %s\n", subcommands[i].name, subcommands[i].operands);
 		words_print(stdout, "", TEXT_COLUMN, subcommands[i].help);
 	}
@@ -47,7 +47,7 @@ static void help_command_print_names(const char *title, const char *(*name)(int 
 	char text[4000];
 	struct words words = { text, sizeof text, 0 };
 	*text = '\0';
-	for (int i = 0; i < count; i++)
+	FOR_INT(i, count)
 		words_add(&words, "%s%s", i ? ", " : "", name(i));
 	words_print(stdout, title, TEXT_COLUMN, text);
 }
@@ -93,7 +93,7 @@ static bool help_command_among(const char *words, const char *word)
 
 static bool print_glossary(const char *word)
 {
-	for (int i = 0; i < GLOSSARY_COUNT; i++)
+	FOR_INT(i, GLOSSARY_COUNT)
 		if (help_command_among(glossary[i].word, word)) {
 			puts(glossary[i].word);
 			words_print(stdout, "", TEXT_COLUMN, glossary[i].meaning);
@@ -104,7 +104,7 @@ static bool print_glossary(const char *word)
 
 static bool print_key(const char *word)
 {
-	for (int i = 0; i < COMMAND_COUNT; i++)
+	FOR_INT(i, COMMAND_COUNT)
 		if (strcmp(commands[i].word, word) == 0) {
 			printf("in the explorer :%s%s%s%s%s\n", word, *commands[i].arguments ? " " : "", commands[i].arguments,
 				*commands[i].keys ? ", keys " : "", commands[i].keys);
@@ -119,7 +119,7 @@ static bool print_values(const char *word)
 {
 	char value[64], text[300];
 	bool found = false;
-	for (int knob = 0; knob < KNOB_COUNT; knob++)
+	FOR_INT(knob, KNOB_COUNT)
 		for (int i = 0;
 			knobs[knob].type == KNOB_CHOICE && knob != K_device && knob_word(knobs[knob].words, i, value, sizeof value);
 			i++) {
@@ -136,13 +136,13 @@ static bool print_values(const char *word)
 static bool print_exports(const char *word)
 {
 	bool found = false;
-	for (int i = 0; i < EXPORT_KIND_COUNT; i++)
+	FOR_INT(i, EXPORT_KIND_COUNT)
 		if (strcmp(export_kinds[i].name, word) == 0) {
 			printf("tidemark export GRAPH --as %s\n", word);
 			words_print(stdout, "", TEXT_COLUMN, export_kinds[i].help);
 			found = true;
 		}
-	for (int i = 0; i < export_view_count; i++)
+	FOR_INT(i, export_view_count)
 		if (export_views[i].help && strcmp(export_views[i].name, word) == 0) {
 			printf("tidemark export GRAPH --view %s\n", word);
 			words_print(stdout, "", TEXT_COLUMN, export_views[i].help);
@@ -156,12 +156,12 @@ static bool print_options(const char *word)
 {
 	char name[64];
 	bool found = false;
-	for (int i = 0; i < option_row_count; i++) {
+	FOR_INT(i, option_row_count) {
 		const struct option_row *row = &option_rows[i];
 		bool optional = row->value && *row->value == '=';
 		if (!row->help || strcmp(option_name(row, name, sizeof name), word + 2 * (strncmp(word, "--", 2) == 0)) != 0)
 			continue;
-		for (int command = 0; command < SUBCOMMAND_COUNT; command++)
+		FOR_INT(command, SUBCOMMAND_COUNT)
 			if (row->commands >> command & 1)
 				printf("tidemark %s --%s%s%s\n", subcommands[command].name, name,
 					row->value ? optional ? "=" : " " : "", row->value ? row->value + optional : "");
@@ -183,7 +183,7 @@ static bool help_command_print_knob(const char *word)
 static bool help_print_figures(const char *word)
 {
 	bool found = false;
-	for (int i = 0; i < FIGURE_COUNT; i++)
+	FOR_INT(i, FIGURE_COUNT)
 		if (strcmp(word, "figures") == 0 || figure_find(word) == (enum figure_id)i) {
 			printf("--set %s=VALUE\n", figure_name((enum figure_id)i));
 			words_print(stdout, "", TEXT_COLUMN, figure_help((enum figure_id)i));
@@ -198,7 +198,7 @@ static bool print_word(const char *word)
 	static bool (*const print[])(const char *word) = { help_command_print_knob, help_print_figures, help_print_device,
 		print_glossary, print_values, print_exports, print_key, print_options };
 	bool found = false;
-	for (size_t i = 0; i < COUNT_OF(print); i++)
+	FOR(i, COUNT_OF(print))
 		found |= print[i](word);
 	return found;
 }
@@ -208,24 +208,24 @@ static bool print_word(const char *word)
 static void consider_all(struct nearest *nearest)
 {
 	char word[84];
-	for (int i = 0; i < KNOB_COUNT; i++)
+	FOR_INT(i, KNOB_COUNT)
 		nearest_consider(nearest, knobs[i].name);
-	for (int i = 0; i < FIGURE_COUNT; i++)
+	FOR_INT(i, FIGURE_COUNT)
 		nearest_consider(nearest, figure_name((enum figure_id)i));
-	for (int knob = 0; knob < KNOB_COUNT; knob++)
+	FOR_INT(knob, KNOB_COUNT)
 		for (int i = 0; knobs[knob].type == KNOB_CHOICE && knob_word(knobs[knob].words, i, word, sizeof word); i++)
 			nearest_consider(nearest, word);
-	for (int i = 0; i < GLOSSARY_COUNT; i++)
+	FOR_INT(i, GLOSSARY_COUNT)
 		for (const char *at = glossary[i].word; *at; at += strspn(at, ", ")) {
 			PRINT_TO(word, "%.*s", (int)strcspn(at, ","), at);
 			nearest_consider(nearest, word);
 			at += strcspn(at, ",");
 		}
-	for (int i = 0; i < COMMAND_COUNT; i++)
+	FOR_INT(i, COMMAND_COUNT)
 		nearest_consider(nearest, commands[i].word);
-	for (int i = 0; i < EXPORT_KIND_COUNT; i++)
+	FOR_INT(i, EXPORT_KIND_COUNT)
 		nearest_consider(nearest, export_kinds[i].name);
-	for (int i = 0; i < export_view_count; i++)
+	FOR_INT(i, export_view_count)
 		nearest_consider(nearest, export_views[i].help ? export_views[i].name : "");
 }
 
@@ -233,7 +233,7 @@ static void consider_all(struct nearest *nearest)
 static char *nearest_word(const char *word, bool any, char *text, size_t size)
 {
 	struct nearest nearest = { .wanted = word };
-	for (int i = 0; i < SUBCOMMAND_COUNT; i++)
+	FOR_INT(i, SUBCOMMAND_COUNT)
 		nearest_consider(&nearest, subcommands[i].name);
 	if (any)
 		consider_all(&nearest);
@@ -244,7 +244,7 @@ static char *nearest_word(const char *word, bool any, char *text, size_t size)
 static char *option_text(const char *word, char *text, size_t size)
 {
 	char name[64];
-	for (int i = 0; i < option_row_count; i++)
+	FOR_INT(i, option_row_count)
 		for (int command = 0; option_rows[i].help && command < SUBCOMMAND_COUNT &&
 			strcmp(option_name(&option_rows[i], name, sizeof name), word) == 0;
 			command++)
@@ -285,7 +285,7 @@ int help_command(int argc, char **argv)
 	else if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0 || strcmp(text, "help") == 0)
 		print_usage();
 	else {
-		for (int i = 0; i < SUBCOMMAND_COUNT; i++)
+		FOR_INT(i, SUBCOMMAND_COUNT)
 			if (strcmp(text, subcommands[i].name) == 0)
 				return subcommands[i].run(2, (char *[]){ argv[1], option, NULL });
 		if (!print_word(text))

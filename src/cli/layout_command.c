@@ -35,11 +35,11 @@ static void layout_command_print_more(void)
 
 static int parse_strategy(const char *text)
 {
-	for (int i = 0; i < LAYOUT_STRATEGY_COUNT; i++)
+	FOR_INT(i, LAYOUT_STRATEGY_COUNT)
 		if (strcmp(text, layout_strategy_names[i]) == 0)
 			return i;
 	complain_line("layout: no strategy %s; there are:", text);
-	for (int i = 0; i < LAYOUT_STRATEGY_COUNT; i++)
+	FOR_INT(i, LAYOUT_STRATEGY_COUNT)
 		fprintf(stderr, "  %-12s%s\n", layout_strategy_names[i], layout_strategy_help[i]);
 	return -1;
 }

@@ -37,7 +37,7 @@ char *option_name(const struct option_row *row, char *text, size_t size)
 
 static bool options_has(const struct taken *taken, const char *name)
 {
-	for (int i = 0; i < taken->count; i++)
+	FOR_INT(i, taken->count)
 		if (strcmp(taken->option[i].name, name) == 0)
 			return true;
 	return false;
@@ -54,7 +54,7 @@ static void options_collect(enum subcommand_id command, struct taken *taken)
 	size_t used = 0;
 	taken->count = 0;
 	taken->letters[used++] = ':';
-	for (int i = 0; i < option_row_count; i++) {
+	FOR_INT(i, option_row_count) {
 		const struct option_row *row = &option_rows[i];
 		if (!(row->commands >> command & 1))
 			continue;
@@ -92,7 +92,7 @@ static int say_unknown(const char *command, const char *word, const struct taken
 	struct nearest nearest = { .wanted = name };
 	bool sets = false;
 	PRINT_TO(name, "%.*s", (int)strcspn(word, "="), word);
-	for (int i = 0; i < taken->count; i++) {
+	FOR_INT(i, taken->count) {
 		nearest_consider(&nearest, taken->option[i].name);
 		sets |= strcmp(taken->option[i].name, "set") == 0;
 	}
@@ -106,7 +106,7 @@ static int beginnings(const char *word, const struct taken *taken)
 {
 	size_t length = strcspn(word, "=");
 	int count = 0;
-	for (int i = 0; i < taken->count; i++)
+	FOR_INT(i, taken->count)
 		count += strncmp(taken->option[i].name, word, length) == 0;
 	return count;
 }
@@ -132,7 +132,7 @@ static int say_wrong(const char *command, int letter, const char *word, const st
 void command_line_help(enum subcommand_id command)
 {
 	char name[NAME_SIZE], text[2 * NAME_SIZE + 8], letter[8], head[2 * NAME_SIZE + 20];
-	for (int i = 0; i < option_row_count; i++) {
+	FOR_INT(i, option_row_count) {
 		const struct option_row *row = &option_rows[i];
 		if (!(row->commands >> command & 1) || !row->help)
 			continue;
@@ -249,7 +249,7 @@ static const char *file_read(int row, const char *value)
 static void note_files(struct command_line *line, int row, const char *value)
 {
 	static const int writers[] = { OPTION_output, OPTION_caption };
-	for (int i = 0; i < FILES_WRITTEN; i++)
+	FOR_INT(i, FILES_WRITTEN)
 		if (row == writers[i])
 			line->written[i] = (struct file_option){ row, value };
 	const char *read = file_read(row, value);

@@ -19,7 +19,7 @@ static bool cli_replay_changes(const char *line)
 	static const char *const words[] = { "set", "pin", "keep", "offload", "unpin", "undo", "redo" };
 	line += strspn(line, " \t");
 	size_t length = strcspn(line, " \t");
-	for (size_t i = 0; i < COUNT_OF(words); i++)
+	FOR(i, COUNT_OF(words))
 		if (strlen(words[i]) == length && strncmp(words[i], line, length) == 0)
 			return true;
 	return false;
@@ -57,7 +57,7 @@ static enum status cli_replay_run(
 	struct source source = input_source(input);
 	struct output output;
 	if (says_nothing(input))
-		return fail(error, BAD_INPUT,
+		return refuse(error,
 			"nothing is in it: expected a session, such as \"open FILE\" and lines of commands (tidemark replay "
 			"--help)");
 	if (!replay->table)

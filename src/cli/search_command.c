@@ -568,7 +568,7 @@ static void note_idle(const struct search *search)
 	if (search->set[K_strategy] && search->scenario.value[K_strategy] != knobs[K_strategy].normal)
 		fprintf(stderr, "note: strategy has no effect in a search\n");
 	static const enum knob_id planned[] = { K_prefetch, K_offload, K_accumulation };
-	for (size_t i = 0; i < COUNT_OF(planned); i++)
+	FOR(i, COUNT_OF(planned))
 		if (search->scenario.value[planned[i]] != knobs[planned[i]].normal)
 			fprintf(stderr, "note: %s changes planned rows alone, not estimated ones, by which rows are ranked%s\n",
 				knobs[planned[i]].name, planned[i] == K_offload ? "; --offload has estimates" : "");

@@ -146,7 +146,7 @@ static int sweep_parse(struct sweep *sweep, int argc, char **argv)
 	if (sweep->resume && sweep->form == SWEEP_TABLE)
 		return usage_error("sweep", "--resume continues a sweep in JSON or --csv, not a --table");
 	sweep->total = 1;
-	for (int i = 0; i < sweep->count; i++)
+	FOR_INT(i, sweep->count)
 		if (__builtin_mul_overflow(sweep->total, sweep->varied[i].values, &sweep->total) || sweep->total > UINT32_MAX)
 			return usage_error("sweep", "more than 2^32 scenarios");
 	batch_doubt(&sweep->base, NULL);
@@ -295,7 +295,7 @@ static void find_fingerprint(struct sweep *sweep)
 	key_add(&key, sweep->graph->fingerprint);
 	if (sweep->line.rules_file)
 		key_add_file(&key, sweep->line.rules_file);
-	for (int i = 0; i < sweep->count; i++) {
+	FOR_INT(i, sweep->count) {
 		key_add_bytes(&key, sweep->columns[i], strlen(sweep->columns[i]) + 1);
 		FOR(k, sweep->varied[i].values)
 			key_add_bytes(&key, sweep->varied[i].value[k], strlen(sweep->varied[i].value[k]) + 1);
@@ -311,7 +311,7 @@ static enum status take_finished(struct sweep *sweep, struct sweep_row *row, con
 	uint64_t of;
 	TRY(sweep_row_read(line, &row->number, &of, error));
 	if (of != sweep->fingerprint || row->number >= sweep->total)
-		return fail(error, BAD_INPUT,
+		return refuse(error,
 			"is a line of another sweep: of another graph, or with other --set, --pin, --rules or --vary");
 	if (scenario_number(sweep, row->number, &scenario) != OK)
 		return fail_memory(error);
@@ -320,7 +320,7 @@ static enum status take_finished(struct sweep *sweep, struct sweep_row *row, con
 	row->scenario = NULL;
 	scenario_done(&scenario);
 	if (status == OK && sweep->done[row->number])
-		return fail(error, BAD_INPUT, "scenario %" PRIu64 " is there twice", row->number);
+		return refuse(error, "scenario %" PRIu64 " is there twice", row->number);
 	sweep->done[row->number] = status == OK;
 	return status;
 }
@@ -342,7 +342,7 @@ static int read_finished(struct sweep *sweep)
 	enum status status = OK;
 	for (unsigned n = 1; status == OK && (length = getline(&line, &capacity, file)) > 0 && line[length - 1] == '\n'; n++) {
 		if (strlen(line) != (size_t)length)
-			status = fail(&error, BAD_INPUT, "a byte 0 is no text");
+			status = refuse(&error, "a byte 0 is no text");
 		else if (sweep->form == SWEEP_JSON || n > 1)
 			status = take_finished(sweep, &row, line, &error);
 		else

@@ -51,15 +51,15 @@ static enum status check_json(const char *text, struct error *error)
 	json_decref(record);
 	if (json_memory_failed())
 		return fail_memory(error);
-	return fine ? OK : fail(error, BAD_INPUT, "is not a whole line of a sweep");
+	return fine ? OK : refuse(error, "is not a whole line of a sweep");
 }
 
 static enum status take_names(struct merge *merge, const char *text, struct error *error)
 {
 	if (merge->json)
-		return fail(error, BAD_INPUT, "is CSV, and lines before it are JSON");
+		return refuse(error, "is CSV, and lines before it are JSON");
 	if (merge->names && strcmp(merge->names, text) != 0)
-		return fail(error, BAD_INPUT, "has other columns than the files before it: not of the same sweep");
+		return refuse(error, "has other columns than the files before it: not of the same sweep");
 	merge->names = text;
 	return OK;
 }
@@ -73,15 +73,15 @@ static enum status sweep_merge_take_line(
 		return take_names(merge, text, error);
 	TRY(sweep_row_read(text, &k, &sweep, error));
 	if (merge->lines && sweep != merge->sweep)
-		return fail(error, BAD_INPUT, "is a line of another sweep than those before it");
+		return refuse(error, "is a line of another sweep than those before it");
 	if (merge->total && k >= merge->total)
-		return fail(error, BAD_INPUT, "scenario %" PRIu64 " is not of this sweep, which has %" PRIu64, k, merge->total);
+		return refuse(error, "scenario %" PRIu64 " is not of this sweep, which has %" PRIu64, k, merge->total);
 	if (json && merge->names)
-		return fail(error, BAD_INPUT, "is JSON, and lines before it are CSV");
+		return refuse(error, "is JSON, and lines before it are CSV");
 	if (!json && !merge->names)
-		return fail(error, BAD_INPUT, "a CSV file begins with its line of names");
+		return refuse(error, "a CSV file begins with its line of names");
 	if (!json && commas(text) != commas(merge->names))
-		return fail(error, BAD_INPUT, "is not a whole line of a sweep");
+		return refuse(error, "is not a whole line of a sweep");
 	if (json && check_json(text, error) != OK)
 		return error->status;
 	merge->json = json;
@@ -125,7 +125,7 @@ static enum status read_piece(struct merge *merge, int file, struct error *error
 		}
 		*stop = '\0';
 		status = strlen(at) == (size_t)(stop - at) ? sweep_merge_take_line(merge, at, file, number, error)
-			: fail(error, BAD_INPUT, "a byte 0 is no text");
+			: refuse(error, "a byte 0 is no text");
 		if (status != OK)
 			error->line = number;
 	}

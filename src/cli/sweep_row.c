@@ -71,7 +71,7 @@ static void write_head(const struct sweep_row *row, struct json *json)
 	} else {
 		fprintf(json->stream, "%" PRIu64 ",%s", row->number, sweep);
 	}
-	for (int i = 0; i < row->count; i++) {
+	FOR_INT(i, row->count) {
 		const char *value = scenario_value_text(row->scenario, row->varied[i], text, sizeof text);
 		if (row->form == SWEEP_JSON)
 			json_write_text(json, row->varied[i], value);
@@ -100,7 +100,7 @@ static void sweep_row_write_json(const struct sweep_row *row, const struct cell 
 	struct json json = { .stream = stream };
 	write_head(row, &json);
 	json_write_text(&json, "status", status_of(row->plan));
-	for (int i = 0; i < CELLS; i++)
+	FOR_INT(i, CELLS)
 		write_json_cell(&json, &cell[i]);
 	if (*row->reason)
 		json_write_text(&json, row->plan ? "guesses" : "reason", row->reason);
@@ -113,7 +113,7 @@ static void sweep_row_write_csv(const struct sweep_row *row, const struct cell *
 {
 	write_head(row, &(struct json){ .stream = stream });
 	fprintf(stream, ",%s", status_of(row->plan));
-	for (int i = 0; i < CELLS; i++)
+	FOR_INT(i, CELLS)
 		if (!cell[i].there)
 			fputc(',', stream);
 		else if (cell[i].kind == TIME)
@@ -155,7 +155,7 @@ static void sweep_row_write_table(const struct sweep_row *row, const struct cell
 {
 	char text[64];
 	fprintf(stream, "%8" PRIu64, row->number);
-	for (int i = 0; i < row->count; i++)
+	FOR_INT(i, row->count)
 		fprintf(stream, "  %*s", knob_width(row->varied[i]),
 			scenario_value_text(row->scenario, row->varied[i], text, sizeof text));
 	fprintf(stream, "  %-*s", STATUS_WIDTH, status_of(row->plan));
@@ -183,10 +183,10 @@ void sweep_row_names(const struct sweep_row *row, FILE *stream)
 	if (row->form == SWEEP_JSON)
 		return;
 	fputs(table ? "scenario" : "scenario,sweep", stream);
-	for (int i = 0; i < row->count; i++)
+	FOR_INT(i, row->count)
 		write_name(stream, table, knob_width(row->varied[i]), row->varied[i]);
 	write_name(stream, table, -STATUS_WIDTH, "status");
-	for (int i = 0; i < CELLS; i++)
+	FOR_INT(i, CELLS)
 		if (!table || cell[i].shown)
 			write_name(stream, table, CELL_WIDTH, table ? cell[i].heading : cell[i].name);
 	fputs(table ? "\n" : ",reason\n", stream);
@@ -269,7 +269,7 @@ enum status sweep_row_read(const char *line, uint64_t *number, uint64_t *sweep, 
 		: sscanf(line, "%19[0-9],%16[0-9a-f],%n", digits, hex, &end);
 	*number = read == 2 ? strtoull(digits, NULL, 10) : NONE;
 	if (*number >= NONE || end == 0 || strlen(hex) != 16)
-		return fail(error, BAD_INPUT, "is not a line of a sweep, as JSON or as CSV");
+		return refuse(error, "is not a line of a sweep, as JSON or as CSV");
 	*sweep = strtoull(hex, NULL, 16);
 	return OK;
 }
@@ -290,6 +290,6 @@ enum status sweep_row_check(const struct sweep_row *row, const char *line, struc
 	free(head);
 	return !written ? fail_memory(error)
 		: same ? OK
-		: fail(error, BAD_INPUT,
+		: refuse(error,
 						  row->scenario ? "is not a whole line of this sweep" : "has other columns than this sweep");
 }

@@ -44,7 +44,7 @@ static void recompute_words(FILE *stream)
 		RERUN_WORDS(X)
 #undef X
 	};
-	for (size_t i = 0; i < COUNT_OF(words); i++) {
+	FOR(i, COUNT_OF(words)) {
 		roff(words[i].name, stream);
 		fputs(": ", stream);
 		roff(words[i].help, stream);
@@ -55,7 +55,7 @@ static void recompute_words(FILE *stream)
 static void write_knobs(FILE *stream)
 {
 	char text[64];
-	for (int id = 0; id < KNOB_COUNT; id++) {
+	FOR_INT(id, KNOB_COUNT) {
 		const struct knob *knob = &knobs[id];
 		if (id == 0 || strcmp(knob->group, knobs[id - 1].group) != 0)
 			fprintf(stream, "%s.Ss Knobs of %s\n.Bl -tag -width Ds\n", id ? ".El\n" : "", knob->group);
@@ -84,7 +84,7 @@ static void write_knobs(FILE *stream)
 static void write_commands(FILE *stream)
 {
 	fputs(".Bl -tag -width Ds\n", stream);
-	for (int id = 0; id < COMMAND_COUNT; id++) {
+	FOR_INT(id, COMMAND_COUNT) {
 		const struct command *command = &commands[id];
 		fprintf(stream, ".It Cm %s", command->word);
 		if (*command->arguments) {
@@ -106,7 +106,7 @@ static void write_commands(FILE *stream)
 static void tables_write_figures(FILE *stream)
 {
 	fputs(".Bl -tag -width Ds\n", stream);
-	for (int i = 0; i < FIGURE_COUNT; i++) {
+	FOR_INT(i, FIGURE_COUNT) {
 		fprintf(stream, ".It Cm %s\n", figure_name((enum figure_id)i));
 		roff(figure_help((enum figure_id)i), stream);
 		fputs(".\n", stream);
@@ -122,7 +122,7 @@ static void write_pins(FILE *stream)
 #undef X
 	};
 	fputs(".Bl -tag -width Ds\n", stream);
-	for (int i = 0; i < PIN_KINDS; i++) {
+	FOR_INT(i, PIN_KINDS) {
 		fputs(".It Li \"", stream);
 		roff(pins[i].syntax, stream);
 		fputs("\"\n", stream);
@@ -136,7 +136,7 @@ static void write_exports(FILE *stream)
 {
 	char names[300];
 	fputs(".Bl -tag -width Ds\n", stream);
-	for (int kind = 0; kind < EXPORT_KIND_COUNT; kind++) {
+	FOR_INT(kind, EXPORT_KIND_COUNT) {
 		fprintf(stream, ".It Cm %s\n", export_kinds[kind].name);
 		roff(export_kinds[kind].help, stream);
 		fputs(".\n", stream);
@@ -149,7 +149,7 @@ static void write_exports(FILE *stream)
 static void write_views(FILE *stream)
 {
 	fputs(".Bl -tag -width Ds\n", stream);
-	for (int i = 0; i < export_view_count; i++) {
+	FOR_INT(i, export_view_count) {
 		if (!export_views[i].help)
 			continue;
 		fprintf(stream, ".It Cm %s\n", export_views[i].name);
@@ -162,7 +162,7 @@ static void write_views(FILE *stream)
 static void write_subcommands(FILE *stream)
 {
 	fputs(".Bl -tag -width Ds\n", stream);
-	for (int i = 0; i < SUBCOMMAND_COUNT; i++) {
+	FOR_INT(i, SUBCOMMAND_COUNT) {
 		fprintf(stream, ".It Nm Cm %s Ar ", subcommands[i].name);
 		roff(subcommands[i].operands, stream);
 		fputs("\n", stream);
@@ -188,7 +188,7 @@ static void write_options(FILE *stream)
 {
 	char text[200];
 	fputs(".Bl -tag -width Ds\n", stream);
-	for (int i = 0; i < option_row_count; i++) {
+	FOR_INT(i, option_row_count) {
 		const struct option_row *row = &option_rows[i];
 		if (!row->help)
 			continue;
@@ -224,7 +224,7 @@ bool tables_write(const char *table, FILE *stream)
 		{ "subcommands", write_subcommands },
 		{ "options", write_options },
 	};
-	for (size_t i = 0; i < COUNT_OF(tables); i++)
+	FOR(i, COUNT_OF(tables))
 		if (strcmp(tables[i].name, table) == 0) {
 			tables[i].write(stream);
 			return true;

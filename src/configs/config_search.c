@@ -88,7 +88,7 @@ static enum status step_build(struct searching *searching, struct step *step)
 	uint32_t begin, length, period;
 	if (status == OK && request->repeat > 0) {
 		if (!blocks_period(&step->blocks, &begin, &length, &period))
-			return fail(searching->error, BAD_INPUT, "no repeated layer was found in the model");
+			return refuse(searching->error, "no repeated layer was found in the model");
 		step->period = period;
 		step->inserted = begin + 2 * period <= begin + length ? begin + 2 * period : begin + period;
 	}
@@ -350,7 +350,7 @@ static enum status vary_schedule(struct searching *searching, struct config conf
 		config.keeps = zero == 3 && request->keeps;
 		if (!is_stopped(searching))
 			config_search_terms(searching, &config);
-		for (int schedule = 0; schedule < SCHEDULE_COUNT; schedule++)
+		FOR_INT(schedule, SCHEDULE_COUNT)
 			for (uint32_t chunks = 1; chunks <= (request->chunks ? request->chunks + 1 : SCHEDULE_CHUNKS_MAX); chunks++) {
 				bool wanted = config.pp == 1 ? schedule == SCHEDULE_1F1B
 					: request->schedule < 0 || schedule == request->schedule;
@@ -497,7 +497,7 @@ static enum status vary_inner(struct searching *searching, struct config config)
 			 cp_most = request->cp ? request->cp : 2 * (uint64_t)request->devices_per_node;
 	for (uint32_t tp = request->tp ? request->tp : 1; tp <= tp_most; tp++)
 		for (uint32_t cp = request->cp ? request->cp : 1; cp <= cp_most; cp++)
-			for (int sp = 0; sp < 2; sp++) {
+			FOR_INT(sp, 2) {
 				uint64_t inner = (uint64_t)tp * cp * config.ep;
 				if (inner > request->devices || request->devices % inner != 0 || (sp && tp == 1) ||
 					(request->sp >= 0 && tp > 1 && sp != request->sp))
@@ -756,22 +756,22 @@ static enum status no_configuration(const struct searching *searching)
 	uint64_t product = 1;
 	char text[120] = "";
 	struct words words = { text, sizeof text, 0 };
-	for (size_t i = 0; i < COUNT_OF(degree); i++)
+	FOR(i, COUNT_OF(degree))
 		if (degree[i].wanted) {
 			product *= degree[i].wanted;
 			words_add(&words, "%s%s %u", words.at ? " x " : "", degree[i].name, degree[i].wanted);
 		}
 	if (product == 0 || request->devices % product != 0)
-		return fail(
-			searching->error, BAD_INPUT, "no configuration: %s doesn't divide the %u devices", text, request->devices);
+		return refuse(
+			searching->error, "no configuration: %s doesn't divide the %u devices", text, request->devices);
 	if (request->ep > 1 && searching->dense)
-		return fail(searching->error, BAD_INPUT, "no configuration: the model has no experts for ep %u", request->ep);
+		return refuse(searching->error, "no configuration: the model has no experts for ep %u", request->ep);
 	if (searching->unsplit[0])
-		return fail(searching->error, BAD_INPUT, "no configuration: %s", searching->unsplit);
+		return refuse(searching->error, "no configuration: %s", searching->unsplit);
 	if (request->pp > searching->pp_most && searching->pp_most > 0)
-		return fail(searching->error, BAD_INPUT, "no configuration: pp %u, but the model has %u blocks", request->pp,
+		return refuse(searching->error, "no configuration: pp %u, but the model has %u blocks", request->pp,
 			searching->pp_most);
-	return fail(searching->error, BAD_INPUT,
+	return refuse(searching->error,
 		"no configuration: the degrees must multiply to %u devices, and %lld samples must be whole microbatches",
 		request->devices, (long long)request->batch);
 }

@@ -141,7 +141,7 @@ static void fit_list_holds(const struct graph *graph, uint32_t op, char *text, s
 	int64_t bytes[KIND_COUNT] = { 0 };
 	uint32_t last = NONE;
 	char amount[32];
-	for (int shown = 0; shown < 4; shown++) {
+	FOR_INT(shown, 4) {
 		uint32_t most = NONE;
 		FOR_ITEMS(next, &graph->touches, op)
 			if ((last == NONE || fit_list_is_larger(graph, last, next)) &&
@@ -156,7 +156,7 @@ static void fit_list_holds(const struct graph *graph, uint32_t op, char *text, s
 	}
 	FOR(s, graph->storages)
 		bytes[graph->storage[s].kind] += graph->storage[s].persistent ? graph->storage[s].bytes : 0;
-	for (int kind = 0; kind < KIND_COUNT; kind++)
+	FOR_INT(kind, KIND_COUNT)
 		if (bytes[kind] > 0)
 			words_add(&words, "; %s %s", kind_names[kind], bytes_text(bytes[kind], amount, sizeof amount));
 }
@@ -377,7 +377,7 @@ static enum status plan_ways(struct finding *finding, struct fit_way *way, uint3
 	struct worker worker[THREADS];
 	finding->list->all += ways;
 	pthread_mutex_init(&round.lock, NULL);
-	for (int i = 0; i < THREADS; i++) {
+	FOR_INT(i, THREADS) {
 		worker[i] = (struct worker){ .finding = *finding, .round = &round };
 		worker[i].finding.error = &worker[i].error;
 	}

@@ -55,7 +55,7 @@ enum status fit_most_find(struct planner *planner, struct graph *graph, const st
 	if (status != OK)
 		return fail_status(error, status);
 	if (most->most == 0 && most->after.needs < 0)
-		return fail(error, BAD_INPUT, "%s", most->reason);
+		return refuse(error, "%s", most->reason);
 	return most->most == 0 ? INFEASIBLE : OK;
 }
 

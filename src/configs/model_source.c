@@ -74,9 +74,9 @@ static struct graph *named_again(
 		graph_release(graph);
 		return NULL;
 	}
-	for (int knob = 0; knob < KNOB_COUNT; knob++)
+	FOR_INT(knob, KNOB_COUNT)
 		scenario.value[knob] = knobs[knob].normal;
-	for (size_t i = 0; i < COUNT_OF(apart); i++)
+	FOR(i, COUNT_OF(apart))
 		scenario.value[apart[i]] = source->scenario->value[apart[i]];
 	return transformed_by(source, graph, &scenario, guess, error);
 }
@@ -105,7 +105,7 @@ static struct graph *from_file(
 	scenario.value[K_batch] = batch;
 	scenario.value[K_recompute] = recompute;
 	static const enum knob_id apart[] = { K_devices, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_zero, K_microbatches };
-	for (size_t i = 0; i < COUNT_OF(apart); i++) /* the step itself is of one device */
+	FOR(i, COUNT_OF(apart)) /* the step itself is of one device */
 		scenario.value[apart[i]] = knobs[apart[i]].normal;
 	struct graph *graph = transformed_by(source, graph_retain(source->graph), &scenario, guess, error);
 	scenario_done(&scenario);
@@ -121,7 +121,7 @@ static void open_built_in(struct model_source *source)
 		config->positions = config->seq;
 	bool alike = family == FAMILY_GPT || family == FAMILY_LLAMA || family == FAMILY_BERT || family == FAMILY_VIT ||
 		family == FAMILY_MOE || family == FAMILY_DEEPSEEK;
-	for (int i = 0; i < MODEL_DENSE_WORDS; i++)
+	FOR_INT(i, MODEL_DENSE_WORDS)
 		alike = alike && !config->dense[i];
 	alike = alike && config->sparse_step <= 1;
 	/* of first layers that differ all, and two more of the others, so that these are the longest run though the last

@@ -23,7 +23,7 @@ uint64_t outlook_fingerprint(const struct graph *graph, const struct scenario *s
 {
 	struct key key = key_of("outlook");
 	key_add(&key, graph->fingerprint);
-	for (int knob = 0; knob < KNOB_COUNT; knob++)
+	FOR_INT(knob, KNOB_COUNT)
 		if (knobs[knob].stage < STAGE_ORDER && knob != K_store && knob != K_rank)
 			key_add(&key, (uint64_t)scenario->value[knob]);
 	return key.half[0];
@@ -48,7 +48,7 @@ static void outlook_take_mesh(const struct scenario *scenario, const struct mesh
 		{ "ep", K_ep, &config->ep } };
 	if ((int64_t)mesh_devices(mesh) * config->pp != scenario->value[K_devices])
 		return;
-	for (size_t i = 0; i < COUNT_OF(axis); i++) {
+	FOR(i, COUNT_OF(axis)) {
 		uint32_t at = mesh_axis_named(mesh, axis[i].name);
 		*axis[i].degree = (at == NONE ? 1 : mesh->axis[at].size) *
 			(axis[i].knob == K_dp ? (uint32_t)scenario_copies(scenario) : 1);
@@ -84,11 +84,11 @@ static enum status find_config(const struct scenario *scenario, const struct uni
 	int64_t batch = value[K_batch] != KNOB_GIVEN ? value[K_batch] : batch_of(units);
 	int64_t together = (int64_t)config->dp * config->ep * config->microbatches;
 	if (batch % together != 0)
-		return fail(error, BAD_INPUT,
+		return refuse(error,
 			"batch %" PRId64 " is no whole number of samples for dp %u x ep %u x %u microbatches", batch, config->dp,
 			config->ep, config->microbatches);
 	if (!estimated(value[K_recompute]))
-		return fail(error, BAD_INPUT,
+		return refuse(error,
 			"only recompute=none, selective, full, products and ops are known before they are planned");
 	config->microbatch = (uint32_t)(batch / together);
 	config->sp = config->tp > 1 && value[K_sp] != 0;

@@ -15,7 +15,7 @@ void config_knobs(const struct config *config, struct scenario *scenario)
 		uint32_t degree;
 	} degrees[] = { { K_dp, config->dp }, { K_tp, config->tp }, { K_pp, config->pp }, { K_cp, config->cp },
 		{ K_ep, config->ep } };
-	for (size_t i = 0; i < COUNT_OF(degrees); i++)
+	FOR(i, COUNT_OF(degrees))
 		value[degrees[i].knob] = split ? (int64_t)degrees[i].degree : KNOB_GIVEN;
 	value[K_sp] = config->tp > 1 ? config->sp : knobs[K_sp].normal;
 	value[K_zero] = config->zero;

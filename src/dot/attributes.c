@@ -123,10 +123,10 @@ static bool one_off(const char *a, const char *b)
 
 const char *attribute_meant(const char *name)
 {
-	for (int i = 0; i < ATTRIBUTE_COUNT; i++)
+	FOR_INT(i, ATTRIBUTE_COUNT)
 		if (strlen(names[i]) > 2 && strcasecmp(name, names[i]) == 0)
 			return names[i];
-	for (int i = 0; i < ATTRIBUTE_COUNT; i++)
+	FOR_INT(i, ATTRIBUTE_COUNT)
 		if (strlen(names[i]) > 2 && one_off(name, names[i]))
 			return names[i];
 	return NULL;
@@ -222,9 +222,9 @@ enum status check_extra(const char *extra, enum record_kind record, struct error
 			taken = key;
 	enum status status = OK;
 	if (!object || strchr(extra, '\n'))
-		status = fail(error, BAD_INPUT, "extra must hold JSON members on one line: \\\"key\\\": value, ...");
+		status = refuse(error, "extra must hold JSON members on one line: \\\"key\\\": value, ...");
 	else if (taken)
-		status = fail(error, BAD_INPUT, "extra holds \"%.60s\", which has an attribute of its own", taken);
+		status = refuse(error, "extra holds \"%.60s\", which has an attribute of its own", taken);
 	json_decref(object);
 	return status;
 }

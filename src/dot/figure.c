@@ -83,7 +83,7 @@ static void draw_path(struct drawing *drawing)
 {
 	long points = (long)dot_figure_number(drawing);
 	const char *style = drawing->at;
-	for (int word = 0; word < 4; word++) {
+	FOR_INT(word, 4) {
 		drawing->at += strspn(drawing->at, " ");
 		drawing->at += strcspn(drawing->at, " \n");
 	}
@@ -195,7 +195,7 @@ static enum status draw_surface(
 	cairo_surface_destroy(surface);
 	pango_cairo_font_map_set_default(NULL);
 	if (!drawing->good)
-		return fail(error, BAD_INPUT, "not a figure: a line has other words than its kind");
+		return refuse(error, "not a figure: a line has other words than its kind");
 	return drawn == CAIRO_STATUS_SUCCESS
 		? OK
 		: fail(error, LIMIT, "Cairo could not draw the figure: %s", cairo_status_to_string(drawn));
@@ -209,7 +209,7 @@ enum status figure_draw(const char *content, const char *format, FILE *stream, s
 	size_t length = 0;
 	if (!drawing.good || *drawing.at++ != '\n' || !(width >= 1 && width <= SIZE_MOST) ||
 		!(height >= 1 && height <= SIZE_MOST))
-		return fail(error, BAD_INPUT, "not a figure: the first line has no size");
+		return refuse(error, "not a figure: the first line has no size");
 	FILE *memory = text_stream(&picture, &length);
 	if (!memory)
 		return fail_memory(error);

@@ -124,7 +124,7 @@ void guard_start(const struct limits *limits, const char *name)
 	input_name = name;
 	atexit(on_exit_of_others);
 	sigaltstack(&(stack_t){ .ss_sp = stack, .ss_size = sizeof stack }, NULL);
-	for (size_t i = 0; i < COUNT_OF(signals); i++) {
+	FOR(i, COUNT_OF(signals)) {
 		struct sigaction old, action = { .sa_handler = guard_on_signal, .sa_flags = SA_ONSTACK };
 		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
 			sigaction(signals[i], &action, NULL);

@@ -241,7 +241,7 @@ static enum status dot_main_convert(struct options *options, FILE *stream, struc
 		HELD char *content = input_all(input, (size_t)1 << 30, &size, error);
 		status = !content ? BAD_INPUT
 			: options->format != OUTPUT_PDF && options->format != OUTPUT_PNG
-			? fail(error, BAD_INPUT, "a figure becomes pdf or png")
+			? refuse(error, "a figure becomes pdf or png")
 			: figure_draw(content, format_names[options->format], stream, error);
 	} else if (kind == INPUT_NATIVE) {
 		status = convert_native(options, input, stream, error);
@@ -249,7 +249,7 @@ static enum status dot_main_convert(struct options *options, FILE *stream, struc
 		HELD char *content = input_all(input, (size_t)1 << 30, &size, error);
 		status = content ? convert_dot(options, content, size, stream, error) : BAD_INPUT;
 	} else {
-		status = fail(error, BAD_INPUT, "neither DOT nor a native graph, but a%s %s",
+		status = refuse(error, "neither DOT nor a native graph, but a%s %s",
 			strchr("aeioAEIOXM", *input_kind_name(kind)) ? "n" : "", input_kind_name(kind));
 	}
 	input_close(input);

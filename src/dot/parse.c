@@ -55,11 +55,11 @@ static void explain(struct error *error)
 	near[strcspn(near, "\n")] = '\0';
 	const char *message = *reading.message && *reading.message != '\n' ? reading.message : "there is no graph in it";
 	if (strstr(reading.message, "syntax error"))
-		fail(error, BAD_INPUT, "syntax error%s", near);
+		refuse(error, "syntax error%s", near);
 	else if (strstr(reading.message, "memory exhausted"))
-		fail(error, BAD_INPUT, "a chain of nodes that is too long (divide it), or braces nested too deeply");
+		refuse(error, "a chain of nodes that is too long (divide it), or braces nested too deeply");
 	else
-		fail(error, BAD_INPUT, "%.*s", (int)strcspn(message, "\n"), message);
+		refuse(error, "%.*s", (int)strcspn(message, "\n"), message);
 }
 
 static bool parse_is_text(const char *text, size_t size, struct error *error)
@@ -69,7 +69,7 @@ static bool parse_is_text(const char *text, size_t size, struct error *error)
 	error->line = wrong ? 1 : 0;
 	for (const char *at = text; wrong && at < wrong; at++)
 		error->line += *at == '\n';
-	return !wrong || fail(error, BAD_INPUT, wrong == nul ? "the text contains a NUL byte"
+	return !wrong || refuse(error, wrong == nul ? "the text contains a NUL byte"
 		: "the text is not UTF-8 (iconv -f LATIN1 -t UTF-8 converts)") == OK;
 }
 

@@ -89,7 +89,7 @@ static enum status dot_find_lines(struct reader *reader, struct record **list)
 static enum status read_bad(struct reader *reader, Agnode_t *node, const char *what, const char *value)
 {
 	reader->error->line = record_of(node)->line;
-	return fail(reader->error, BAD_INPUT, "node \"%.100s\": %s%s%.60s%s", agnameof(node), what,
+	return refuse(reader->error, "node \"%.100s\": %s%s%.60s%s", agnameof(node), what,
 		value ? " \"" : "", value ? value : "", value ? "\"" : "");
 }
 
@@ -180,7 +180,7 @@ static enum status read_add_tensor(struct reader *reader, Agnode_t *node)
 		int64_t bits = dtype_bits[tensor.dtype];
 		if (!tensor.has_shape || bits == 0)
 			return read_bad(reader, node, "a tensor needs bytes=, or dims= and dtype=", NULL);
-		for (int i = 0; i < tensor.dims; i++)
+		FOR_INT(i, tensor.dims)
 			if (__builtin_mul_overflow(bits, shape[i], &bits) || bits > BYTES_MAX)
 				return read_bad(reader, node, "the size overflows", NULL);
 		tensor.bytes = (bits + 7) / 8;
@@ -290,7 +290,7 @@ static bool is_control(const struct reader *reader, Agedge_t *edge)
 static enum status bad_edge(struct reader *reader, Agnode_t *from, Agnode_t *to, const char *what)
 {
 	reader->error->line = record_of(from)->line;
-	return fail(reader->error, BAD_INPUT, "edge \"%.60s\" -> \"%.60s\": %s", agnameof(from), agnameof(to), what);
+	return refuse(reader->error, "edge \"%.60s\" -> \"%.60s\": %s", agnameof(from), agnameof(to), what);
 }
 
 /* An edge into an op: something that it reads, or an op that it waits for. */
@@ -485,7 +485,7 @@ static enum status for_nodes(struct reader *reader, enum status (*visit)(struct 
 static enum status dot_read_all(struct reader *reader)
 {
 	if (!agisdirected(reader->dot))
-		return fail(reader->error, BAD_INPUT, "the edges have no direction: write digraph and ->");
+		return refuse(reader->error, "the edges have no direction: write digraph and ->");
 	uint32_t nodes = (uint32_t)agnnodes(reader->dot), ops = 0;
 	struct record **list;
 	if (!ROOM(&reader->arena, list, nodes) || attributes_find(reader->dot, &reader->arena, &reader->attributes) != OK)

@@ -301,7 +301,7 @@ int canvas_legend(
 {
 	double at = 0;
 	int rows = keys > 0;
-	for (int i = 0; i < keys; i++) {
+	FOR_INT(i, keys) {
 		double wide = 13 + canvas_text_width(SMALL, key[i].name);
 		if (at > 0 && at + wide > width) {
 			at = 0;

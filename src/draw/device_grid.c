@@ -50,12 +50,12 @@ void device_grid_of(const struct plan *plan, const struct outlook *outlook, stru
 		.bytes = plan_peak(plan),
 		.limit = plan_budget(plan),
 		.timetable = outlook && size[0] > 1 ? &outlook->timetable : NULL };
-	for (int i = 0; i < GRID_AXES; i++)
+	FOR_INT(i, GRID_AXES)
 		inside *= size[i];
 	grid->devices = inside;
 	grid->per_node = grid->per_node < grid->devices ? grid->per_node : grid->devices;
 	grid->nodes = (grid->devices + grid->per_node - 1) / grid->per_node;
-	for (int i = 0; i < GRID_AXES; i++) {
+	FOR_INT(i, GRID_AXES) {
 		inside /= size[i];
 		device_grid_add_axis(grid, names[i], size[i], inside, &machine);
 	}

@@ -360,7 +360,7 @@ static void legend(const struct writer *writer)
 	FOR(i, drawing->edges)
 		alive |= drawing->edge[i].alive;
 	fputs(ROW_BEGIN "\n", writer->stream);
-	for (int phase = 0; phase < PHASE_COUNT; phase++)
+	FOR_INT(phase, PHASE_COUNT)
 		if (there[phase])
 			legend_area(writer, phase_colour[phase].area, phase_colour[phase].line, phase_names[phase]);
 	fputs(NEXT_ROW, writer->stream);
@@ -497,7 +497,7 @@ enum status draw_options_of(
 			*colon = '\0';
 		}
 	} else {
-		return fail(error, BAD_INPUT, "no view \"%.60s\": graph, modules, ops, layers, alive, around:NAME or "
+		return refuse(error, "no view \"%.60s\": graph, modules, ops, layers, alive, around:NAME or "
 			"around:NAME:HOPS", view);
 	}
 	return OK;

@@ -214,7 +214,7 @@ static double figure_draw_legend(
 	double y = TOP + PLOT + LEGEND;
 	if (canvas && canvas->paper.unexplained)
 		return y;
-	for (int group = 0; group < GROUP_COUNT; group++)
+	FOR_INT(group, GROUP_COUNT)
 		if (there[group])
 			key[keys++] = (struct canvas_key){ group_colours[group], group_names[group], SIGN_BOX };
 	PRINT_TO(limit, "memory limit %s", bytes_text(axes->limit, text, sizeof text));
@@ -351,7 +351,7 @@ enum status figure_timeline(
 	bool there[GROUP_COUNT] = { false };
 	char note[200] = "";
 	for (uint32_t i = 0; status == OK && i < plan->graph->ops; i++)
-		for (int group = 0; group < GROUP_COUNT; group++)
+		FOR_INT(group, GROUP_COUNT)
 			there[group] |= thinned->group[i][group] > 0;
 	timeline_note(plan, note, sizeof note);
 	begin_axes(&axes, plan->graph->ops, paper, host.peak > plan_peak(plan) ? host.peak : plan_peak(plan),
@@ -365,7 +365,7 @@ enum status figure_timeline(
 		figure_draw_title(&axes, plan, "peak", plan_peak(plan));
 		figure_draw_axes(&axes, "live memory");
 		figure_draw_phases(&axes, plan);
-		for (int group = 0; group < GROUP_COUNT; group++)
+		FOR_INT(group, GROUP_COUNT)
 			if (there[group])
 				draw_area(&axes, thinned, group);
 		if (host.peak)

@@ -127,7 +127,7 @@ static void size_numbers(struct figure *figure, uint32_t rank, double high)
 	const struct timetable *timetable = figure->timetable;
 	char number[16];
 	figure->rank = rank;
-	for (int part = 0; part < PIPELINE_PARTS; part++)
+	FOR_INT(part, PIPELINE_PARTS)
 		FOR(chunk, CHUNKS)
 			figure->numbers[part][chunk] = high < CANVAS_SMALL ? 0 : high < SMALL + 2 ? CANVAS_SMALL : SMALL;
 	FOR(i, timetable->slots) {
@@ -205,7 +205,7 @@ static int figure_pipeline_draw_legend(struct canvas *canvas, const struct figur
 {
 	struct canvas_key key[PIPELINE_PARTS];
 	int keys = 0;
-	for (int part = 0; part < PIPELINE_PARTS; part++)
+	FOR_INT(part, PIPELINE_PARTS)
 		if (figure->there[part])
 			key[keys++] = (struct canvas_key){ pipeline_colours[part], pipeline_names[part], SIGN_BOX };
 	int rows = canvas_legend(canvas, figure->left, y, figure->span, key, keys);
@@ -272,7 +272,7 @@ static void draw_bytes(struct figure *figure, uint32_t rank, const struct canvas
 {
 	struct canvas_point point[2 * COLUMNS];
 	double span = figure->span, whole = (double)figure->timetable->time;
-	for (int c = 0; c < COLUMNS; c++) {
+	FOR_INT(c, COLUMNS) {
 		int64_t from = (int64_t)(whole * c / COLUMNS), to = (int64_t)(whole * (c + 1) / COLUMNS);
 		double y = figure_pipeline_y_of(
 			figure, (double)timetable_most(figure->timetable, rank, from, to > from ? to : from + 1));

@@ -108,7 +108,7 @@ static int figure_roofline_legend(struct canvas *canvas, const struct roofline *
 	char note[160];
 	int keys = 0, rows = 0;
 	double y = TOP + PLOT + LEGEND;
-	for (int limit = 0; limit < LIMIT_COUNT; limit++) {
+	FOR_INT(limit, LIMIT_COUNT) {
 		bool seen = false;
 		for (uint32_t i = 0; i < roofline->ops && !seen; i++)
 			seen = roofline->op[i].limit == limit;
@@ -128,7 +128,7 @@ enum status figure_roofline(const struct roofline *roofline, const char *name, s
 	const struct canvas_line frame = { INK, 0.75, false };
 	char title[300];
 	if (roofline->ops == 0)
-		return fail(error, BAD_INPUT, "no op of this step has FLOPs and moves bytes: there is no roofline");
+		return refuse(error, "no op of this step has FLOPs and moves bytes: there is no roofline");
 	figure_roofline_measure(&roofs, paper.width);
 	double width = paper.width - 2 * EDGE;
 	double height = paper.unexplained ? TOP + PLOT + BARE

@@ -282,7 +282,7 @@ static enum status draw_pareto(struct scene *scene, const char *name, struct can
 	char label[64], text[CANVAS_CUT], names[CURVES_MOST][160];
 	const char *note = "joined and named: none that fits has less of both";
 	int keys = scene->axis == NONE ? 0 : (int)scene->table->knob[scene->axis].values;
-	for (int i = 0; i < keys; i++) {
+	FOR_INT(i, keys) {
 		key[i] = (struct canvas_key){ curve_colours[i],
 			knob_value(&scene->table->knob[scene->axis], (uint32_t)i, i == 0, names[i], sizeof names[i]), SIGN_BOX };
 	}
@@ -319,7 +319,7 @@ enum status figure_pareto(
 		return fail_memory(error);
 	uint32_t count = figure_sweep_sort_rows(&scene, order);
 	enum status status = count ? draw_pareto(&scene, name, paper, order, count, stream, error)
-		: fail(error, BAD_INPUT, "no scenario has a plan and a time; --view sweep draws memory alone");
+		: refuse(error, "no scenario has a plan and a time; --view sweep draws memory alone");
 	mem_free(order);
 	return status;
 }
@@ -346,7 +346,7 @@ static enum status find_lines(const struct scene *scene, struct lines *lines, st
 		while (k < lines->count && lines->line[k] != line)
 			k++;
 		if (k == CURVES_MOST)
-			return fail(error, BAD_INPUT,
+			return refuse(error,
 				"more than %u combinations beside %s: that many lines can't be told apart; --view pareto takes any "
 				"number",
 				CURVES_MOST, scene->table->knob[scene->axis].name);
@@ -506,7 +506,7 @@ enum status figure_sweep(
 	figure_sweep_look(&scene);
 	choose_axis(&scene);
 	if (scene.axis == NONE)
-		return fail(error, BAD_INPUT, "no knob is varied");
+		return refuse(error, "no knob is varied");
 	TRY(find_lines(&scene, &lines, error));
 	return draw_sweep(&scene, &lines, name, paper, stream, error);
 }

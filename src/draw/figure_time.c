@@ -73,7 +73,7 @@ static void figure_time_draw_bar(struct bars *bars, int part, double y)
 	char text[100], time[32];
 	double x = bars->left;
 	canvas_label(&bars->canvas, bars->left - 4, y + BAR / 2 + SMALL / 3, ANCHOR_END, step_part_names[part]);
-	for (int limit = 0; limit < STEP_LIMITS; limit++) {
+	FOR_INT(limit, STEP_LIMITS) {
 		double wide = bars->span * (double)shares->time[part][limit] / (double)bars->most;
 		if (wide <= 0)
 			continue;
@@ -108,9 +108,9 @@ static int figure_time_draw_legend(struct canvas *canvas, const struct bars *bar
 {
 	struct canvas_key key[STEP_LIMITS];
 	int keys = 0;
-	for (int limit = 0; limit < STEP_LIMITS; limit++) {
+	FOR_INT(limit, STEP_LIMITS) {
 		bool seen = false;
-		for (int part = 0; part < STEP_PARTS; part++)
+		FOR_INT(part, STEP_PARTS)
 			seen |= bars->span * (double)bars->shares->time[part][limit] >= VISIBLE * (double)bars->most;
 		if (seen)
 			key[keys++] = (struct canvas_key){ time_colours[limit], step_limit_names[limit], SIGN_BOX };
@@ -124,13 +124,13 @@ static void figure_time_measure(struct bars *bars, double width)
 {
 	double names = 0, times = 0;
 	char text[100];
-	for (int part = 0; part < STEP_PARTS; part++) {
-		for (int limit = 0; limit < STEP_LIMITS; limit++)
+	FOR_INT(part, STEP_PARTS) {
+		FOR_INT(limit, STEP_LIMITS)
 			bars->time[part] += bars->shares->time[part][limit];
 		bars->most = bars->time[part] > bars->most ? bars->time[part] : bars->most;
 		bars->rows += bars->time[part] > 0;
 	}
-	for (int part = 0; part < STEP_PARTS; part++)
+	FOR_INT(part, STEP_PARTS)
 		if (bars->time[part] > 0) {
 			names = fmax(names, canvas_text_width(SMALL, step_part_names[part]));
 			times = fmax(times, canvas_text_width(SMALL, bar_text(bars, part, text, sizeof text)));
@@ -150,14 +150,14 @@ enum status figure_time(
 	bars.top = !paper.untitled && canvas_text_width(NORMAL, title) * 1.1 > paper.width - 8 ? TOP + LEADING : TOP;
 	figure_time_measure(&bars, paper.width);
 	if (bars.rows == 0)
-		return fail(error, BAD_INPUT, "no op of this step takes time: its FLOPs and bytes are unknown");
+		return refuse(error, "no op of this step takes time: its FLOPs and bytes are unknown");
 	double width = paper.width - 8, y = bars.top + (ROW - BAR) / 2;
 	double below = paper.unexplained ? BELOW : LEGEND + LEADING * figure_time_draw_legend(NULL, &bars, 0, width) - 2;
 	if (canvas_open(&bars.canvas, paper, bars.bottom + below) != OK)
 		return fail_memory(error);
 	figure_time_draw_title(&bars, title);
 	figure_time_draw_axis(&bars);
-	for (int part = 0; part < STEP_PARTS; part++)
+	FOR_INT(part, STEP_PARTS)
 		if (bars.time[part] > 0) {
 			figure_time_draw_bar(&bars, part, y);
 			y += ROW;

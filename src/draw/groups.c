@@ -43,7 +43,7 @@ static void groups_spread(const struct graph *graph, bool *in, uint32_t *queue, 
 		uint32_t end = count;
 		for (; begin < end; begin++) {
 			const struct csr *rows[] = { &graph->pred, &graph->succ };
-			for (int side = 0; side < 2; side++)
+			FOR_INT(side, 2)
 				FOR_ITEMS(item, rows[side], queue[begin]) {
 					uint32_t op = queue[begin], other = item;
 					if (in[other] || !(side == 0 ? reads_from(graph, op, other) : reads_from(graph, other, op)))
@@ -60,7 +60,7 @@ static enum status select_around(struct builder *builder, const struct draw_opti
 	const struct graph *graph = builder->drawing->graph;
 	uint32_t op = graph_find_op(graph, options->around), tensor = graph_find_tensor(graph, options->around);
 	if (op == NONE && tensor == NONE)
-		return fail(builder->error, BAD_INPUT, "there is no op or tensor named \"%.100s\"", options->around);
+		return refuse(builder->error, "there is no op or tensor named \"%.100s\"", options->around);
 	builder->centre = op;
 	if (op != NONE) {
 		builder->in[op] = true;
@@ -85,7 +85,7 @@ static enum status select_alive(struct builder *builder)
 	const struct plan *plan = builder->drawing->plan;
 	const struct graph *graph = builder->drawing->graph;
 	if (!plan || plan->ordered->peak_position == NONE)
-		return fail(builder->error, BAD_INPUT, "there is no peak without a plan");
+		return refuse(builder->error, "there is no peak without a plan");
 	builder->in[plan->ordered->result.order[plan->ordered->peak_position]] = true;
 	FOR(storage, graph->storages) {
 		if (!alive_at_peak(plan, storage))

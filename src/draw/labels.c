@@ -47,7 +47,7 @@ static bool labels_meets(const struct label_box *box, double x, double y, double
 	const double step[] = { x - to_x, to_x - x, y - to_y, to_y - y },
 				 room[] = { x - box->left, box->right - x, y - box->top, box->bottom - y };
 	double first = 0, last = 1;
-	for (int side = 0; side < 4; side++) {
+	FOR_INT(side, 4) {
 		if (step[side] == 0 && room[side] < 0)
 			return false;
 		if (step[side] < 0)
@@ -80,7 +80,7 @@ static double labels_cost_of(const struct labels *labels, const struct label_box
 	if (box->left < labels->left + 1 || box->right > labels->right - 1 || box->top < labels->top + 1 ||
 		box->bottom > labels->bottom - 1)
 		return DBL_MAX;
-	for (int i = 0; i < labels->count; i++) {
+	FOR_INT(i, labels->count) {
 		const struct label_box *taken = &labels->taken[i];
 		bool own = x >= taken->left && x <= taken->right && y >= taken->top && y <= taken->bottom;
 		if (labels_overlap(box, taken))
@@ -88,7 +88,7 @@ static double labels_cost_of(const struct labels *labels, const struct label_box
 		cost += led && !own && labels_meets(taken, x, y, end.x, end.y) ? CROSSES : 0;
 		cost += labels->mark[i] && !own && gap(box, taken) < away ? FOREIGN : 0;
 	}
-	for (int i = 0; i < labels->lines; i++)
+	FOR_INT(i, labels->lines)
 		if (labels_meets(box, labels->line[i].x, labels->line[i].y, labels->line[i].to_x, labels->line[i].to_y))
 			cost += COVERS;
 	return cost;
@@ -104,7 +104,7 @@ static double labels_place(
 		{ 0.5, -1 }, { 0.5, 1 }, { -0.5, -1 }, { -0.5, 1 } };
 	double least = DBL_MAX;
 	for (double far = BESIDE; far < 60; far += 4)
-		for (size_t i = 0; i < COUNT_OF(around); i++) {
+		FOR(i, COUNT_OF(around)) {
 			double across = around[i].side, left = x + across * (far + wide / 2) - wide / 2,
 				   top = y + around[i].level * (fabs(across) == 1 ? far - BESIDE + high * 0.6 : far + high / 2) -
 				high / 2;

@@ -100,7 +100,7 @@ static enum status grow_tree(struct builder *builder)
 	};
 	builder->last_child[0] = NONE;
 	modules->count = 1;
-	for (int parameters = 0; parameters < 2; parameters++)
+	FOR_INT(parameters, 2)
 		FOR(op, graph->ops) {
 			if (names_parameter(&graph->op[op]) != parameters)
 				continue;

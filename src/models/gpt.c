@@ -22,9 +22,9 @@ static uint32_t gpt_self_attention(struct model *model, uint32_t x)
 	struct shape third = build_shape(build, x);
 	uint32_t all = layer_linear(model, "c_attn", x, 3 * hidden, true), part[3];
 	build_op(build, "aten.split.Tensor", IN(all));
-	for (int i = 0; i < 3; i++)
+	FOR_INT(i, 3)
 		part[i] = build_view(build, all, third);
-	for (int i = 0; i < 3; i++)
+	FOR_INT(i, 3)
 		part[i] = layer_split_heads(model, part[i], heads);
 	uint32_t context;
 	if (model->config.flash)

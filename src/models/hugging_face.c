@@ -53,12 +53,12 @@ static enum status hugging_face_take_number(const json_t *file, const char *key,
 		return OK;
 	*number = value ? null : missing;
 	if (!value && missing == HF_REQUIRED)
-		return fail(error, BAD_INPUT, "%s is missing", key);
+		return refuse(error, "%s is missing", key);
 	if (!value || (json_is_null(value) && null != HF_REQUIRED))
 		return OK;
 	*number = json_integer_value(value);
 	if (!json_is_integer(value) || *number < least || *number > most)
-		return fail(error, BAD_INPUT, "%s is %s: expected a number from %lld to %lld", key,
+		return refuse(error, "%s is %s: expected a number from %lld to %lld", key,
 			hugging_face_describe(value, text, sizeof text), (long long)least, (long long)most);
 	return OK;
 }
@@ -108,7 +108,7 @@ static enum status check_settings(const json_t *file, const struct hf_type *type
 		const json_t *value = hugging_face_value_of(file, setting->key);
 		char text[80];
 		if (value && strcmp(hugging_face_describe(value, text, sizeof text), setting->value) != 0)
-			return fail(error, BAD_INPUT, "%s is %s: only %s is covered for model_type \"%s\"", setting->key, text,
+			return refuse(error, "%s is %s: only %s is covered for model_type \"%s\"", setting->key, text,
 				setting->value, type->name);
 	}
 	return OK;
@@ -122,11 +122,11 @@ static enum status check_architecture(const json_t *file, const struct hf_type *
 	if (!value || json_is_null(value))
 		return OK;
 	if (json_array_size(value) != 1 || !json_is_string(first))
-		return fail(error, BAD_INPUT, "architectures: expected a list of one name");
+		return refuse(error, "architectures: expected a list of one name");
 	/* Until transformers 3 the class had another name. */
 	bool older = type->base.family == FAMILY_T5 && strcmp(json_string_value(first), "T5WithLMHeadModel") == 0;
 	if (!older && strcmp(json_string_value(first), type->architecture) != 0)
-		return fail(error, BAD_INPUT, "architectures is %s: only \"%s\" is covered for model_type \"%s\"",
+		return refuse(error, "architectures is %s: only \"%s\" is covered for model_type \"%s\"",
 			hugging_face_describe(first, text, sizeof text), type->architecture, type->name);
 	return OK;
 }
@@ -140,10 +140,10 @@ static enum status take_dropout(
 		double share = value ? json_number_value(value) : type->dropped ? 0.1 : 0;
 		char text[80];
 		if (value && (!json_is_number(value) || share < 0 || share >= 1))
-			return fail(error, BAD_INPUT, "%s is %s: expected a number from 0 to below 1", type->dropouts[i],
+			return refuse(error, "%s is %s: expected a number from 0 to below 1", type->dropouts[i],
 				hugging_face_describe(value, text, sizeof text));
 		if (i > 0 && config->dropout != (share > 0))
-			return fail(error, BAD_INPUT, "%s is %s 0, %s is not: dropout is covered everywhere or nowhere", type->dropouts[i],
+			return refuse(error, "%s is %s 0, %s is not: dropout is covered everywhere or nowhere", type->dropouts[i],
 				share > 0 ? "above" : "not above", type->dropouts[0]);
 		config->dropout = share > 0;
 	}
@@ -159,7 +159,7 @@ static enum status take_switches(
 		char text[80];
 		*field = value ? row->cap ? json_is_number(value) : json_is_true(value) : row->normal;
 		if (value && !(row->cap ? json_is_null(value) || json_number_value(value) > 0 : json_is_boolean(value)))
-			return fail(error, BAD_INPUT, "%s is %s: expected %s", row->key,
+			return refuse(error, "%s is %s: expected %s", row->key,
 				hugging_face_describe(value, text, sizeof text),
 				row->cap ? "a number above 0 or null" : "true or false");
 	}
@@ -198,7 +198,7 @@ static enum status take_activation(
 	if (silu)
 		return OK;
 	if (!activation_named(name, &activation) || (gated && activation != ACTIVATION_GELU))
-		return fail(error, BAD_INPUT, "%s is %s: only %s are covered", type->activation,
+		return refuse(error, "%s is %s: only %s are covered", type->activation,
 			hugging_face_describe(value, text, sizeof text),
 			gated ? "silu, gelu and gelu_pytorch_tanh" : "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu and relu2");
 	config->activation = gated ? config->activation : activation;
@@ -217,7 +217,7 @@ static enum status take_tied(const json_t *file, const json_t *whole, const stru
 	struct model_config *config = &model->config;
 	char text[80];
 	if (value && !json_is_boolean(value))
-		return fail(error, BAD_INPUT, "tie_word_embeddings is %s: expected true or false",
+		return refuse(error, "tie_word_embeddings is %s: expected true or false",
 			hugging_face_describe(value, text, sizeof text));
 	config->tied = value ? json_is_true(value) : type->tied;
 	if (config->family == FAMILY_T5 && !config->tied) {
@@ -242,7 +242,7 @@ static enum status take_sequence(
 			file, type->positions, 2, INT64_C(1) << 40, type->positions_normal, HF_REQUIRED, &positions, error);
 	model->config.seq = positions < HUGGING_FACE_SEQ ? positions : HUGGING_FACE_SEQ;
 	if (status == OK && positions == 1)
-		return fail(error, BAD_INPUT, "%s is 1: expected at least 2", model->seq_key);
+		return refuse(error, "%s is 1: expected at least 2", model->seq_key);
 	return status;
 }
 
@@ -256,11 +256,11 @@ static enum status take_window(
 	for (size_t i = 0; i < layers; i++) {
 		const char *word = json_string_value(json_array_get(kinds, i));
 		if (!word || (strcmp(word, "full_attention") != 0 && strcmp(word, "sliding_attention") != 0))
-			return fail(error, BAD_INPUT, "layer_types: only \"full_attention\" and \"sliding_attention\" are covered");
+			return refuse(error, "layer_types: only \"full_attention\" and \"sliding_attention\" are covered");
 		sliding += strcmp(word, "sliding_attention") == 0;
 	}
 	if (layers && (int64_t)layers != model->config.layers)
-		return fail(error, BAD_INPUT, "layer_types has %zu layers, not %lld", layers, (long long)model->config.layers);
+		return refuse(error, "layer_types has %zu layers, not %lld", layers, (long long)model->config.layers);
 	if (!type->window || (type->window_asked && !json_is_true(json_object_get(file, "use_sliding_window"))) ||
 		(layers && !sliding))
 		return OK;
@@ -289,13 +289,13 @@ static enum status take_rotary(
 			continue;
 		part = json_number_value(value);
 		if (!json_is_number(value) || part <= 0 || part > 1)
-			return fail(error, BAD_INPUT, "%s is %s: expected a number above 0, at most 1", keys[i],
+			return refuse(error, "%s is %s: expected a number above 0, at most 1", keys[i],
 				hugging_face_describe(value, text, sizeof text));
 		break;
 	}
 	int64_t head = config->head_width ? config->head_width : config->heads ? config->hidden / config->heads : 0;
 	if (part > 0 && (int64_t)((double)head * part) < 2)
-		return fail(error, BAD_INPUT, "partial_rotary_factor: less than two of a head's %lld numbers have positions",
+		return refuse(error, "partial_rotary_factor: less than two of a head's %lld numbers have positions",
 			(long long)head);
 	if (part > 0)
 		config->rope_width = (int64_t)((double)head * part);
@@ -309,14 +309,14 @@ static enum status take_layer_kinds(const json_t *file, struct model_config *con
 	int64_t last = json_is_integer(end) ? json_integer_value(end) : -1;
 	size_t layers = json_array_size(kinds);
 	if (layers && (int64_t)layers != config->layers)
-		return fail(error, BAD_INPUT, "mlp_layer_types has %zu layers, not %lld", layers, (long long)config->layers);
+		return refuse(error, "mlp_layer_types has %zu layers, not %lld", layers, (long long)config->layers);
 	if (layers > 64 * MODEL_DENSE_WORDS || (last >= 0 && config->layers > 64 * MODEL_DENSE_WORDS))
-		return fail(error, BAD_INPUT, "mlp_layer_types: at most %d layers", 64 * MODEL_DENSE_WORDS);
+		return refuse(error, "mlp_layer_types: at most %d layers", 64 * MODEL_DENSE_WORDS);
 	config->dense_layers = layers ? 0 : config->dense_layers;
 	for (size_t i = 0; i < layers; i++) {
 		const char *word = json_string_value(json_array_get(kinds, i));
 		if (!word || (strcmp(word, "dense") != 0 && strcmp(word, "sparse") != 0))
-			return fail(error, BAD_INPUT, "mlp_layer_types: expected \"dense\" or \"sparse\"");
+			return refuse(error, "mlp_layer_types: expected \"dense\" or \"sparse\"");
 		if (*word == 'd')
 			config->dense[i / 64] |= UINT64_C(1) << i % 64;
 	}
@@ -333,11 +333,11 @@ static enum status take_dense_layers(const json_t *file, struct model_config *co
 		const json_t *value = json_array_get(list, i);
 		int64_t layer = json_is_integer(value) ? json_integer_value(value) : -1;
 		if (layer < 0 || layer >= 64 * MODEL_DENSE_WORDS)
-			return fail(error, BAD_INPUT, "mlp_only_layers: expected numbers of layers, below %d", 64 * MODEL_DENSE_WORDS);
+			return refuse(error, "mlp_only_layers: expected numbers of layers, below %d", 64 * MODEL_DENSE_WORDS);
 		config->dense[layer / 64] |= UINT64_C(1) << layer % 64;
 	}
 	if (list && !json_is_array(list) && !json_is_null(list))
-		return fail(error, BAD_INPUT, "mlp_only_layers: expected a list");
+		return refuse(error, "mlp_only_layers: expected a list");
 	return OK;
 }
 
@@ -352,7 +352,7 @@ static enum status take_projection(const json_t *file, struct model_config *conf
 		return OK;
 	name = !gated ? name : strcmp(name, "gated-gelu") == 0 ? "gelu_new" : name + 6;
 	if (!activation_named(name, &config->activation))
-		return fail(error, BAD_INPUT, "feed_forward_proj is %s: expected relu, gelu or gated-gelu",
+		return refuse(error, "feed_forward_proj is %s: expected relu, gelu or gated-gelu",
 			hugging_face_describe(value, text, sizeof text));
 	config->gated = gated;
 	return OK;
@@ -369,7 +369,7 @@ static enum status take_others(
 		int64_t count = json_is_object(labels) ? (int64_t)json_object_size(labels) : 2;
 		status = hugging_face_take_number(file, "num_labels", 2, 1 << 30, count, HF_REQUIRED, &config->classes, error);
 		if (status == OK && config->classes < 2)
-			return fail(error, BAD_INPUT, "id2label has %lld labels: expected at least 2", (long long)count);
+			return refuse(error, "id2label has %lld labels: expected at least 2", (long long)count);
 	}
 	if (config->family == FAMILY_T5)
 		status = take_projection(file, config, error);
@@ -382,15 +382,15 @@ static enum status take_others(
 			"ones has experts",
 			(long long)every);
 	if (config->decoder_layers > LAYERS_MOST)
-		return fail(error, BAD_INPUT, "num_decoder_layers: at most %d", LAYERS_MOST);
+		return refuse(error, "num_decoder_layers: at most %d", LAYERS_MOST);
 	if (config->residual == RESIDUAL_PARALLEL && json_is_false(json_object_get(file, "use_parallel_residual")))
 		config->residual = RESIDUAL_ONE_AFTER_THE_OTHER;
 	const json_t *width = json_object_get(file, "word_embed_proj_dim");
 	if (json_is_integer(width) && json_integer_value(width) != config->hidden)
-		return fail(error, BAD_INPUT, "word_embed_proj_dim is %lld: only hidden_size, %lld, is covered",
+		return refuse(error, "word_embed_proj_dim is %lld: only hidden_size, %lld, is covered",
 			(long long)json_integer_value(width), (long long)config->hidden);
 	if (type->heads_fill && config->head_width && config->head_width != config->hidden / config->heads)
-		return fail(error, BAD_INPUT,
+		return refuse(error,
 			"head_dim is %lld: only hidden_size / num_attention_heads, %lld, is covered for model_type \"%s\"",
 			(long long)config->head_width, (long long)(config->hidden / config->heads), type->name);
 	config->positions += type->more_positions;
@@ -487,7 +487,7 @@ static const char *missing_part(json_t *file)
 	const char *key;
 	json_t *value;
 	json_object_foreach(file, key, value)
-		for (size_t i = 0; i < COUNT_OF(signs); i++)
+		FOR(i, COUNT_OF(signs))
 			if (strstr(key, signs[i].key) && !json_is_null(value))
 				return signs[i].what;
 	for (size_t i = 0; i < json_array_size(kinds); i++)
@@ -506,7 +506,7 @@ static const struct hf_type *type_of(json_t *file, json_t **keys, struct error *
 	const struct hf_type *type = NULL;
 	*keys = file;
 	if (!value) {
-		fail(error, BAD_INPUT, "model_type is missing: not the config.json of a Hugging Face model");
+		refuse(error, "model_type is missing: not the config.json of a Hugging Face model");
 		return NULL;
 	}
 	if (json_is_object(part) && (inner = json_string_value(json_object_get(part, "model_type"))) &&
@@ -516,7 +516,7 @@ static const struct hf_type *type_of(json_t *file, json_t **keys, struct error *
 		*keys = json_object_get(file, type->inner);
 	if (type)
 		return type;
-	fail(error, BAD_INPUT,
+	refuse(error,
 		"model_type is %s: not built in%s; python3 -m tidemark_torch FILE (samples/torch) captures its step from "
 		"transformers; tidemark(1) lists under model what is built in",
 		hugging_face_describe(value, text, sizeof text), missing_part(json_is_object(part) ? part : file));
@@ -562,7 +562,7 @@ static enum status hugging_face_take_file(json_t *file, struct hugging_face *mod
 		hugging_face_note(model, "weights are counted as --precision has them, not as quantization_config stores them");
 	if (status == OK)
 		status = json_is_object(keys) ? take_keys(keys, file, type, model, error)
-			: fail(error, BAD_INPUT, "%s is missing: expected an object", type->inner);
+			: refuse(error, "%s is missing: expected an object", type->inner);
 	if (model->config.experts)
 		hugging_face_note(model, "every expert gets its fair share of the tokens (a capacity factor of 1); the "
 			"load-balancing loss is left out");
@@ -577,7 +577,7 @@ enum status hugging_face_read(const char *text, size_t size, struct hugging_face
 	if (!file && error)
 		*error = why;
 	else if (file && !json_is_object(file))
-		status = fail(error, BAD_INPUT, "not the config.json of a Hugging Face model: expected an object");
+		status = refuse(error, "not the config.json of a Hugging Face model: expected an object");
 	else if (file)
 		status = hugging_face_take_file(file, model, error);
 	json_decref(file);
@@ -617,10 +617,10 @@ enum status hugging_face_open(const char *path, struct hugging_face *model, stru
 	size_t size;
 	bool folder = stat(path, &state) == 0 && S_ISDIR(state.st_mode);
 	if (folder && PRINT_TO(inside, "%s/config.json", path) >= (int)sizeof inside)
-		return fail(error, BAD_INPUT, "the path is too long");
+		return refuse(error, "the path is too long");
 	enum status status = read_path(folder ? inside : path, &text, &size, error);
 	if (status != OK && folder && status == BAD_INPUT)
-		return fail(error, BAD_INPUT, "a folder without a config.json that can be read");
+		return refuse(error, "a folder without a config.json that can be read");
 	if (status == OK)
 		status = hugging_face_read(text, size, model, error);
 	mem_free(text);
@@ -631,7 +631,7 @@ enum status hugging_face_fits(const struct hugging_face *model, int64_t seq, str
 {
 	if (!model->seq_most || seq <= model->seq_most)
 		return OK;
-	return fail(error, BAD_INPUT, "a sequence of %lld is longer than %s, which is %lld", (long long)seq, model->seq_key,
+	return refuse(error, "a sequence of %lld is longer than %s, which is %lld", (long long)seq, model->seq_key,
 		(long long)model->seq_most);
 }
 

@@ -381,7 +381,7 @@ bool hf_harmless(const char *key)
 		"pruned_heads", "attn_implementation", "max_length", "min_length", "*_token", "moe_layer*", "sliding_window*",
 		"rotary*", "*dtype", "hidden_act*", "*max_position_embeddings" };
 	size_t length = strlen(key);
-	for (size_t i = 0; i < COUNT_OF(words); i++) {
+	FOR(i, COUNT_OF(words)) {
 		size_t size = strlen(words[i]);
 		if (words[i][0] == '*' ? length >= size - 1 && strcmp(key + length - (size - 1), words[i] + 1) == 0
 			: words[i][size - 1] == '*' ? strncmp(key, words[i], size - 1) == 0 : strcmp(key, words[i]) == 0)

@@ -121,30 +121,30 @@ static enum status models_complete(struct model_config *config, struct error *er
 	if (config->kv_heads == 0)
 		config->kv_heads = config->heads;
 	if (config->head_width == 0 && config->hidden % config->heads != 0)
-		return fail(error, BAD_INPUT, "hidden %lld is not a multiple of heads %lld", (long long)config->hidden,
+		return refuse(error, "hidden %lld is not a multiple of heads %lld", (long long)config->hidden,
 			(long long)config->heads);
 	if (config->head_width == 0)
 		config->head_width = config->hidden / config->heads;
 	if (config->heads % config->kv_heads != 0)
-		return fail(error, BAD_INPUT, "heads %lld is not a multiple of kv-heads %lld", (long long)config->heads,
+		return refuse(error, "heads %lld is not a multiple of kv-heads %lld", (long long)config->heads,
 			(long long)config->kv_heads);
 	if (config->family == FAMILY_LLAMA && config->rope_width == 0)
 		config->rope_width = config->head_width;
 	if (config->family == FAMILY_LLAMA && config->rope_width > config->head_width)
-		return fail(error, BAD_INPUT, "the part with positions, %lld, is wider than a head, %lld",
+		return refuse(error, "the part with positions, %lld, is wider than a head, %lld",
 			(long long)config->rope_width, (long long)config->head_width);
 	if (config->family == FAMILY_LLAMA && config->rope_width % 2 != 0)
-		return fail(error, BAD_INPUT, "rotary positions need heads of even width, not %lld", (long long)config->rope_width);
+		return refuse(error, "rotary positions need heads of even width, not %lld", (long long)config->rope_width);
 	if (config->family == FAMILY_LLAMA && config->experts > 0 && (config->top_k == 0 || config->expert_ffn == 0))
-		return fail(error, BAD_INPUT, "experts need --top-k and --expert-ffn");
+		return refuse(error, "experts need --top-k and --expert-ffn");
 	if (config->family == FAMILY_VIT && config->image % config->patch != 0)
-		return fail(error, BAD_INPUT, "image %lld is not a multiple of patch %lld", (long long)config->image,
+		return refuse(error, "image %lld is not a multiple of patch %lld", (long long)config->image,
 			(long long)config->patch);
 	if (config->family == FAMILY_DEEPSEEK && config->rope_width % 2 != 0)
-		return fail(error, BAD_INPUT, "rotary positions need an even width, not %lld", (long long)config->rope_width);
+		return refuse(error, "rotary positions need an even width, not %lld", (long long)config->rope_width);
 	if ((config->family == FAMILY_MOE || config->family == FAMILY_DEEPSEEK || config->experts > 0) &&
 		config->top_k > config->experts)
-		return fail(error, BAD_INPUT, "top-k %lld is more than experts %lld", (long long)config->top_k,
+		return refuse(error, "top-k %lld is more than experts %lld", (long long)config->top_k,
 			(long long)config->experts);
 	return OK;
 }
@@ -171,7 +171,7 @@ struct graph *model_build(const char *name, const struct model_config *config, s
 		if (status == OK)
 			status = models_describe(model.build.draft, name, config);
 		if (status == BAD_INPUT)
-			fail(error, BAD_INPUT, "a tensor of this model is larger than 2^60 bytes");
+			refuse(error, "a tensor of this model is larger than 2^60 bytes");
 		else if (status != OK)
 			fail_memory(error);
 	}

@@ -81,7 +81,7 @@ void model_resnet(struct model *model)
 	x = build_output(build, DTYPE_F32, pooled);
 	build_output(build, DTYPE_I64, pooled);
 	layer_leave(model, length);
-	for (int stage = 0; stage < 4; stage++)
+	FOR_INT(stage, 4)
 		for (int i = 0; i < depths[row].blocks[stage] && build->status == OK; i++) {
 			length = layer_enter(model, "layer%d.%d", stage + 1, i);
 			x = resnet_block(model, x, config->hidden << stage, stage > 0 && i == 0 ? 2 : 1, depths[row].bottleneck);

@@ -11,9 +11,9 @@ static uint32_t vit_self_attention(struct model *model, uint32_t x)
 	size_t length = layer_enter(model, "self_attention");
 	uint32_t all = layer_linear(model, "in_proj", x, 3 * config->hidden, config->qkv_bias), part[3];
 	build_op(build, "aten.split.Tensor", IN(all));
-	for (int i = 0; i < 3; i++)
+	FOR_INT(i, 3)
 		part[i] = build_view(build, all, shape);
-	for (int i = 0; i < 3; i++)
+	FOR_INT(i, 3)
 		part[i] = layer_split_heads(model, layer_map(model, "aten.clone.default", part[i]), config->heads);
 	part[0] = layer_map(model, "aten.div.Tensor", part[0]);
 	uint32_t context = config->flash ? layer_flash_attention(model, part[0], part[1], part[2], false)

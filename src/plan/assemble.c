@@ -44,7 +44,7 @@ static bool find_speed(struct plan *plan, const struct rules *rules)
 enum status plan_finish(struct plan *plan, const struct rules *rules)
 {
 	const struct ordered *ordered = plan->ordered;
-	for (int expandable = 0; expandable < 2; expandable++)
+	FOR_INT(expandable, 2)
 		if (plan->pytorch[expandable].least == 0)
 			TRY(plan_allocate(plan, expandable));
 	if (plan->time && plan->complete && scenario_seeks_time(&plan->scenario))

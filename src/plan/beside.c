@@ -78,7 +78,7 @@ static void beside_find_parts(const struct plan *plan, int side, struct beside *
 		;
 	*backward = from < to;
 	uint32_t border[BESIDE_PARTS + 1] = { first, *backward ? from : end, *backward ? to : end, end };
-	for (int i = 0; i < BESIDE_PARTS; i++) {
+	FOR_INT(i, BESIDE_PARTS) {
 		beside->part[i].first[side] = border[i];
 		beside->part[i].end[side] = border[i + 1];
 	}
@@ -87,7 +87,7 @@ static void beside_find_parts(const struct plan *plan, int side, struct beside *
 /* Without a backward pass in both, all is one stretch. */
 static void join_parts(struct beside *beside)
 {
-	for (int side = 0; side < 2; side++) {
+	FOR_INT(side, 2) {
 		uint32_t end = beside->part[BESIDE_UPDATE].end[side];
 		beside->part[BESIDE_FORWARD].end[side] = end;
 		for (int i = BESIDE_BACKWARD; i < BESIDE_PARTS; i++)
@@ -99,7 +99,7 @@ static void beside_find_peaks(const struct plan *plan, int side, struct beside *
 {
 	beside->peak[side] = plan_peak(plan);
 	beside->peak_position[side] = plan->ordered->peak_position;
-	for (int i = 0; i < BESIDE_PARTS; i++) {
+	FOR_INT(i, BESIDE_PARTS) {
 		struct beside_stretch *part = &beside->part[i];
 		part->peak[side] = -1;
 		FOR_FROM(at, part->first[side], part->end[side])
@@ -192,14 +192,14 @@ static void take_pairs(struct beside *beside, struct alive *list[2], uint32_t co
 		int order = one->rounded != other->rounded ? one->rounded > other->rounded ? -1 : 1
 			: same_place ? strcmp(one->place, other->place)
 			: 0;
-		for (int side = 0; side < 2; side++)
+		FOR_INT(side, 2)
 			if (order == 0)
 				beside->paired[side] += list[side][at[side]++].bytes;
 			else if ((order < 0) == (side == 0))
 				list[side][kept[side]++] = list[side][at[side]++];
 		beside->pairs += order == 0;
 	}
-	for (int side = 0; side < 2; side++) {
+	FOR_INT(side, 2) {
 		while (at[side] < count[side])
 			list[side][kept[side]++] = list[side][at[side]++];
 		count[side] = kept[side];
@@ -247,12 +247,12 @@ enum status beside_make(const struct plan *one, const struct plan *other, struct
 	enum status status = OK;
 	bool backward[2];
 	*beside = (struct beside){ 0 };
-	for (int side = 0; side < 2; side++)
+	FOR_INT(side, 2)
 		beside_find_parts(plan[side], side, beside, &backward[side]);
 	beside->phases = backward[0] && backward[1];
 	if (!beside->phases)
 		join_parts(beside);
-	for (int side = 0; side < 2; side++) {
+	FOR_INT(side, 2) {
 		beside_find_peaks(plan[side], side, beside);
 		alive[side] = beside_list_alive(plan[side], &count[side]);
 	}

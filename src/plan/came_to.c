@@ -20,7 +20,7 @@ static enum dtype most_bytes(const struct graph *graph, enum kind kind)
 		if (graph->storage[s].kind == kind && root->has_dtype)
 			bytes[root->dtype] += graph->storage[s].bytes;
 	}
-	for (int dtype = 0; dtype < DTYPE_COUNT; dtype++)
+	FOR_INT(dtype, DTYPE_COUNT)
 		if (bytes[dtype] > 0 && (most == DTYPE_COUNT || bytes[dtype] > bytes[most]))
 			most = (enum dtype)dtype;
 	return most;

@@ -65,7 +65,7 @@ static void find_trials(struct trials *trials, bool quick)
 {
 	int64_t chunks = trials->asked->value[K_chunks];
 	uint32_t layers = pipeline_layers(trials->planning.input), most = quick ? CHUNKS_FEW : SCHEDULE_CHUNKS_MAX;
-	for (int schedule = 0; schedule < SCHEDULE_COUNT; schedule++) {
+	FOR_INT(schedule, SCHEDULE_COUNT) {
 		bool varies = schedule == SCHEDULE_INTERLEAVED && chunks == KNOB_GIVEN && trials->asked->value[K_pp] > 1;
 		if (!varies)
 			add_trial(trials, (struct trial) { .schedule = schedule, .chunks = chunks }, quick);
@@ -110,7 +110,7 @@ static bool choose_schedule_is_hopeless(struct trials *trials, const struct tria
 static struct plan *choose_schedule_finish(const struct trials *trials, struct plan *best, bool limited)
 {
 	static const enum knob_id changed[] = { K_schedule, K_chunks };
-	for (size_t i = 0; i < COUNT_OF(changed); i++)
+	FOR(i, COUNT_OF(changed))
 		best->scenario.value[changed[i]] = trials->asked->value[changed[i]];
 	best->fingerprint = plan_fingerprint(best->input, &best->scenario);
 	best->schedules = trials->count;

@@ -117,7 +117,7 @@ int64_t plan_storage_peak(const struct plan *plan)
 
 void plan_categories(const struct plan *plan, uint32_t position, int64_t bytes[KIND_COUNT], int64_t *workspace)
 {
-	for (int kind = 0; kind < KIND_COUNT; kind++)
+	FOR_INT(kind, KIND_COUNT)
 		bytes[kind] = 0;
 	FOR(s, plan->graph->storages)
 		if (alive_at(plan, s, position))

@@ -154,10 +154,10 @@ static enum status find_plans(struct drawing *drawing, struct recompute_solver *
 	enum status status = recompute_published_states(&solver->step, &drawing->activations, drawing->stage.rules,
 		drawing->stage.control, &candidate, &options.candidates);
 	options.candidate = candidate;
-	for (int i = 0; i < SLOWDOWN_PLANS; i++)
+	FOR_INT(i, SLOWDOWN_PLANS)
 		cap[i] = slowdown->most - (slowdown->most - slowdown->least) / (SLOWDOWN_PLANS + 1) * (i + 1);
 	status = status == OK ? recompute_curve(solver, cap, SLOWDOWN_PLANS, &options, drawing->stage.control, plan) : status;
-	for (int i = 0; i < SLOWDOWN_PLANS; i++)
+	FOR_INT(i, SLOWDOWN_PLANS)
 		recompute_plan_free(&plan[i]);
 	return status;
 }
@@ -188,7 +188,7 @@ static struct fitted *slowdown_step_of(const struct plan *plan, const struct rul
 	bool fixed = plan->scenario.value[K_recompute] != RECOMPUTE_NONE &&
 		plan->scenario.value[K_recompute] != RECOMPUTE_AUTO;
 	if (transformed->pipelined || (transformed->sharded && fixed)) {
-		fail(error, BAD_INPUT, transformed->pipelined ? "a pipeline has no curve of time over memory"
+		refuse(error, transformed->pipelined ? "a pipeline has no curve of time over memory"
 			: "on a step that is split over devices this curve needs recompute=none or auto");
 		return NULL;
 	}
@@ -236,7 +236,7 @@ uint64_t slowdown_fingerprint(const struct plan *plan)
 	const struct transformed *transformed = plan->transformed;
 	uint64_t fingerprint = hash_join(transformed->pipelined != NULL,
 		transformed->fitted ? transformed->fitted->step->fingerprint : plan->graph->fingerprint);
-	for (size_t i = 0; i < COUNT_OF(read); i++)
+	FOR(i, COUNT_OF(read))
 		fingerprint = hash_join(fingerprint, (uint64_t)plan->scenario.value[read[i]]);
 	return hash_join(fingerprint, scenario_figures_hash(&plan->scenario));
 }

@@ -31,7 +31,7 @@ int64_t (*timeline_groups(const struct plan *plan))[GROUP_COUNT]
 		bytes[plan->laid_out->last[item] + 1][group] -= plan->laid_out->bytes[item];
 	}
 	FOR_FROM(i, 1, ops)
-		for (int group = 0; group < GROUP_COUNT; group++)
+		FOR_INT(group, GROUP_COUNT)
 			bytes[i][group] += bytes[i - 1][group];
 	return bytes;
 }
@@ -62,7 +62,7 @@ uint32_t timeline_thin(const int64_t *live, uint32_t count, uint32_t most, uint3
 				high = i;
 		}
 		uint32_t both[2] = { low < high ? low : high, low < high ? high : low };
-		for (int i = 0; i < 2; i++)
+		FOR_INT(i, 2)
 			if (both[i] > keep[kept - 1])
 				keep[kept++] = both[i];
 	}

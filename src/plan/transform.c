@@ -184,9 +184,9 @@ static int64_t microbatch(struct job *job, const struct factors *factors)
 	if (batch % count == 0 && (batch > 0 || count == 1))
 		return batch / count;
 	if (batch == 0)
-		fail(job->error, BAD_INPUT, "no input has a batch to cut into microbatches");
+		refuse(job->error, "no input has a batch to cut into microbatches");
 	else
-		fail(job->error, BAD_INPUT,
+		refuse(job->error,
 			"a batch of %lld can't be cut into %lld microbatches: set batch to a multiple of microbatches",
 			(long long)batch, (long long)count);
 	return -1;
@@ -330,7 +330,7 @@ static enum status transform_read_pins(
 		const struct pin *pin = &job->scenario->pin[i];
 		unsigned long number = pin->kind == PIN_RECOMPUTE ? strtoul(pin->a, NULL, 10) : 0;
 		if (pin->kind == PIN_RECOMPUTE && number >= activations->layers)
-			return fail(job->error, BAD_INPUT, "there is no layer %lu: the graph has %u, counted from 0", number,
+			return refuse(job->error, "there is no layer %lu: the graph has %u, counted from 0", number,
 				activations->layers);
 		if (pin->kind == PIN_RECOMPUTE)
 			layer[options->layers++] = (uint32_t)number;
@@ -502,14 +502,14 @@ static struct pipelined *pipeline_to_fit(struct job *job)
 	struct arena arena = { 0 };
 	struct pipelined *pipelined = NULL;
 	if (scenario_budget(job->scenario) < 0) {
-		fail(job->error, BAD_INPUT, "recompute=auto needs a memory cap: set memory");
+		refuse(job->error, "recompute=auto needs a memory cap: set memory");
 		return NULL;
 	}
 	if (error_set(job->error, activations_find(job->graph, job->stage->rules, &activations, job->error)) != OK)
 		return NULL;
 	if (error_set(job->error, transform_read_pins(job, &activations, &arena, &options)) == OK) {
 		if (options.offloads > 0 || value(job, K_offload))
-			fail(job->error, BAD_INPUT,
+			refuse(job->error,
 				"with pp or microbatches recompute=auto sends nothing to the host: set offload=off, or recompute=none "
 				"or full with pins that offload");
 		else
@@ -551,7 +551,7 @@ static struct graph *run_pipeline(struct job *job)
 {
 	bool fits = value(job, K_recompute) == RECOMPUTE_AUTO;
 	if (value(job, K_accumulation) > 1) {
-		fail(job->error, BAD_INPUT,
+		refuse(job->error,
 			"with pp or microbatches, microbatches are what adds up gradients: set accumulation=1, and batch and "
 			"microbatches that many times larger");
 		return NULL;
@@ -567,7 +567,7 @@ static struct graph *run_pipeline(struct job *job)
 	}
 	int64_t rank = value(job, K_rank);
 	if (rank >= job->pipelined->ranks) {
-		fail(job->error, BAD_INPUT, "there is no pipeline rank %lld: there are %u, counted from 0", (long long)rank,
+		refuse(job->error, "there is no pipeline rank %lld: there are %u, counted from 0", (long long)rank,
 			job->pipelined->ranks);
 		return NULL;
 	}

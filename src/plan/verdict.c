@@ -87,12 +87,12 @@ static void verdict_parts(const struct plan *plan, struct verdict *verdict)
 	if (plan->graph->ops > 0)
 		plan_categories(plan, plan->ordered->peak_position, bytes, &workspace);
 	part[PART_OTHER] = workspace;
-	for (int kind = 0; kind < KIND_COUNT; kind++)
+	FOR_INT(kind, KIND_COUNT)
 		part[ledger_part_of((enum kind)kind)] += bytes[kind];
 	part[PART_AHEAD] = verdict_ahead(plan, plan->allocator);
 	part[PART_BUFFERS] = verdict_buffers(plan);
 	part[PART_CONTEXT] = scenario_reserve(&plan->scenario);
-	for (int p = 0; p < LEDGER_PARTS; p++)
+	FOR_INT(p, LEDGER_PARTS)
 		sum += part[p];
 	part[PART_HOLES] = verdict->needed - sum;
 }

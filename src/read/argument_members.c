@@ -66,7 +66,7 @@ static void take_all(struct taking *taking, const struct value *record)
 {
 	const struct value *member;
 	taking->values = 0;
-	for (size_t i = 0; i < COUNT_OF(members); i++)
+	FOR(i, COUNT_OF(members))
 		if ((member = value_member(record, members[i])))
 			argument_members_take(taking, members[i], member, 0);
 }

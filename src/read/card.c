@@ -65,7 +65,7 @@ bool graph_of_allocations(const struct graph *graph)
 static void write_phases(const struct card *card, FILE *stream)
 {
 	const char *between = "step: ";
-	for (int phase = 0; phase < PHASE_COUNT; phase++)
+	FOR_INT(phase, PHASE_COUNT)
 		if (card->phase[phase]) {
 			fprintf(stream, "%s%s %u", between, phase_names[phase], card->phase[phase]);
 			between = ", ";
@@ -205,7 +205,7 @@ void card_json(const struct graph *graph, struct json *json)
 	json_write_integer(json, "sizes_missing", card.missing);
 	json_write_text(json, "order", intake->derived ? "derived" : "given");
 	json_open_object(json, "phases");
-	for (int phase = 0; phase < PHASE_COUNT; phase++)
+	FOR_INT(phase, PHASE_COUNT)
 		json_write_integer(json, phase_names[phase], card.phase[phase]);
 	json_close(json);
 	json_write_integer(json, "optimizer_bytes", card.state);

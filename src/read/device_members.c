@@ -179,12 +179,12 @@ static void read_intake(struct arena *names, const struct value *record, struct 
 	const struct value *read = value_member(record, "read");
 	int64_t inferred = 0, missing = 0;
 	size_t found = 0;
-	for (size_t i = 0; i < COUNT_OF(members); i++)
+	FOR(i, COUNT_OF(members))
 		found += value_member(read, members[i]) != NULL;
 	bool fine = value_is(read, VALUE_OBJECT) && found == read->items;
 	struct intake got = { .said = true, .derived = value_member(read, "derived") != NULL };
 	fine = fine && (got.format = value_text(value_member(read, "format"))) != NULL;
-	for (int i = 0; i < 4; i++) {
+	FOR_INT(i, 4) {
 		const char *key = (const char *const[]){ "version", "advice", "peak_by", "segments" }[i];
 		const char **text = (const char **[]){ &got.version, &got.advice, &got.peak_by, &got.segments }[i];
 		const struct value *value = value_member(read, key);

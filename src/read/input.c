@@ -69,7 +69,7 @@ static enum status read_assignment(const char *path, struct hlo_module *module, 
 	length -= length > 3 && strcmp(path + length - 3, ".gz") == 0 ? 3 : 0;
 	length -= length > 4 && memcmp(path + length - 4, ".txt", 4) == 0 ? 4 : 0;
 	enum status status = OK;
-	for (size_t i = 0; i < COUNT_OF(endings); i++) {
+	FOR(i, COUNT_OF(endings)) {
 		if (PRINT_TO(name, "%.*s%s", (int)length, path, endings[i]) >= (int)sizeof name ||
 			stat(name, &state) != 0 || !S_ISREG(state.st_mode))
 			continue;
@@ -80,8 +80,8 @@ static enum status read_assignment(const char *path, struct hlo_module *module, 
 		mem_free(text);
 		if (status == BAD_INPUT) {
 			PRINT_TO(why, "%.*s", (int)sizeof why - 1, error->text);
-			status = error->line ? fail(error, BAD_INPUT, "%.300s:%u: %s", name, error->line, why)
-				: fail(error, BAD_INPUT, "%.300s: %s", name, why);
+			status = error->line ? refuse(error, "%.300s:%u: %s", name, error->line, why)
+				: refuse(error, "%.300s: %s", name, why);
 			error->line = 0;
 		}
 		return error_set(error, status);
@@ -195,8 +195,8 @@ static struct graph *open_module(
 		unsigned line = error->line;
 		PRINT_TO(why, "%.*s", (int)sizeof why - 1, error->text);
 		error->line = 0;
-		line ? fail(error, BAD_INPUT, "%.180s:%u: %s", strrchr(folder->path, '/') + 1, line, why)
-			: fail(error, BAD_INPUT, "%.180s: %s", strrchr(folder->path, '/') + 1, why);
+		line ? refuse(error, "%.180s:%u: %s", strrchr(folder->path, '/') + 1, line, why)
+			: refuse(error, "%.180s: %s", strrchr(folder->path, '/') + 1, why);
 	}
 	if (!graph)
 		return NULL;
@@ -218,7 +218,7 @@ static void folder_of_model(const char *path, struct error *error)
 	struct stat state;
 	if (PRINT_TO(name, "%s/config.json", path) < (int)sizeof name && stat(name, &state) == 0 &&
 		S_ISREG(state.st_mode))
-		fail(error, BAD_INPUT, "not a graph, but a folder with the %s; %s", input_kind_name(INPUT_CONFIG),
+		refuse(error, "not a graph, but a folder with the %s; %s", input_kind_name(INPUT_CONFIG),
 			input_kind_advice(INPUT_CONFIG));
 }
 
@@ -277,7 +277,7 @@ struct graph *graph_open(const char *path, const struct read_options *options, s
 			weights_say(mapped, length, said, sizeof said);
 			munmap(mapped, length);
 		}
-		fail(error, BAD_INPUT, "not a graph, but: %s; %s%s", input_kind_name(kind), said, input_kind_advice(kind));
+		refuse(error, "not a graph, but: %s; %s%s", input_kind_name(kind), said, input_kind_advice(kind));
 	}
 	input_close(input);
 	if (graph && !graph->about.intake.format)

@@ -47,7 +47,7 @@ __attribute__((format(printf, 2, 3))) static enum status read_native_bad(
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
 	reader->error->line = reader->line;
-	return fail(reader->error, BAD_INPUT, "%s", text);
+	return refuse(reader->error, "%s", text);
 }
 
 /* ---- lines ---- */
@@ -175,7 +175,7 @@ static enum status bad_word(
 	struct nearest nearest = { .wanted = word };
 	char list[240], near[120];
 	struct words expected = { list, sizeof list, 0 };
-	for (int i = 0; i < count; i++) {
+	FOR_INT(i, count) {
 		nearest_consider(&nearest, words[i]);
 		words_add(&expected, "%s%s", i ? ", " : "", words[i]);
 	}
@@ -254,7 +254,7 @@ static enum status infer_bytes(struct reader *reader, struct tensor *tensor)
 	if (!tensor->shape || !tensor->has_dtype || dtype_bits[tensor->dtype] == 0)
 		return read_native_bad(reader, "tensor \"%.100s\" has neither \"bytes\" nor \"shape\" and \"dtype\"", tensor->name);
 	int64_t bits = dtype_bits[tensor->dtype];
-	for (int i = 0; i < tensor->dims; i++)
+	FOR_INT(i, tensor->dims)
 		if (__builtin_mul_overflow(bits, tensor->shape[i], &bits) || bits > BYTES_MAX)
 			return read_native_bad(reader, "the size of tensor \"%.100s\" overflows", tensor->name);
 	tensor->bytes = (bits + 7) / 8;

@@ -10,7 +10,7 @@ static enum status take_graph(struct read_options *options, const char *value, s
 	char *end;
 	long long number = strtoll(value, &end, 10);
 	if (*end || end == value || number < 1 || number > UINT32_MAX)
-		return fail(error, BAD_INPUT, "--graph %.60s: expected a number, the first graph is 1", value);
+		return refuse(error, "--graph %.60s: expected a number, the first graph is 1", value);
 	options->graph = (uint32_t)number;
 	return OK;
 }
@@ -20,9 +20,9 @@ static enum status take_dim(struct read_options *options, const char *value, str
 	const char *size = strchr(value, '=');
 	char *end = NULL;
 	if (!size || size == value || strtoll(size + 1, &end, 10) < 1 || *end || strlen(value) >= sizeof *options->dim)
-		return fail(error, BAD_INPUT, "--dim %.60s: expected NAME=SIZE, a size of at least 1", value);
+		return refuse(error, "--dim %.60s: expected NAME=SIZE, a size of at least 1", value);
 	if (options->dims == READ_DIMS_MOST)
-		return fail(error, BAD_INPUT, "--dim %.60s: at most %d sizes", value, READ_DIMS_MOST);
+		return refuse(error, "--dim %.60s: at most %d sizes", value, READ_DIMS_MOST);
 	snprintf(options->dim[options->dims++], sizeof *options->dim, "%s", value);
 	return OK;
 }
@@ -34,11 +34,11 @@ enum status read_options_take(struct read_options *options, const char *name, co
 	if (strcmp(name, "dim") == 0)
 		return take_dim(options, value, error);
 	if (strcmp(name, "fusions") != 0)
-		return fail(error, BAD_INPUT, "--%.60s: expected --graph, --dim or --fusions", name);
+		return refuse(error, "--%.60s: expected --graph, --dim or --fusions", name);
 	options->open_fusions = strcmp(value, "open") == 0;
 	return options->open_fusions || strcmp(value, "closed") == 0
 		? OK
-		: fail(error, BAD_INPUT, "--fusions %.60s: expected closed or open", value);
+		: refuse(error, "--fusions %.60s: expected closed or open", value);
 }
 
 /* The next word of *at, cut to its room; "" at the end. */
@@ -57,7 +57,7 @@ enum status read_options_parse(struct read_options *options, const char *words, 
 	char name[80], value[80];
 	while (*next_word(&words, name)) {
 		if (strncmp(name, "--", 2) != 0)
-			return fail(error, BAD_INPUT, "%.60s: expected --graph, --dim or --fusions behind the file", name);
+			return refuse(error, "%.60s: expected --graph, --dim or --fusions behind the file", name);
 		char *equals = strchr(name, '=');
 		if (equals)
 			*equals = '\0';

@@ -226,8 +226,8 @@ static enum status no_record(char *line, size_t length, struct error *error)
 	json_decref(json_loadb(line, length, JSON_REJECT_DUPLICATES, &problem));
 	if (json_memory_failed())
 		return fail_memory(error);
-	return fail(
-		error, BAD_INPUT, "not a JSON record: %s", problem.text[0] ? json_wrong(&problem) : "it is nested too deeply");
+	return refuse(
+		error, "not a JSON record: %s", problem.text[0] ? json_wrong(&problem) : "it is nested too deeply");
 }
 
 enum status record_read(struct record *record, char *line, size_t length, struct error *error)

@@ -34,7 +34,7 @@ static bool read_cost(const char *word, enum rule_cost *cost)
 		enum rule_cost cost;
 	} costs[] = { { "none", COST_NONE }, { "element", COST_ELEMENT }, { "contraction", COST_CONTRACTION },
 		{ "attention", COST_ATTENTION } };
-	for (size_t i = 0; i < COUNT_OF(costs); i++)
+	FOR(i, COUNT_OF(costs))
 		if (strcmp(word, costs[i].name) == 0) {
 			*cost = costs[i].cost;
 			return true;
@@ -63,7 +63,7 @@ static enum status read_setting(char *text, struct rule *rule, struct error *err
 {
 	char *value = strchr(text, '=');
 	if (!value)
-		return fail(error, BAD_INPUT, "\"%.100s\" is no \"key = value\"", text);
+		return refuse(error, "\"%.100s\" is no \"key = value\"", text);
 	*value++ = '\0';
 	const char *key = rules_file_trim(text);
 	value = rules_file_trim(value);
@@ -74,11 +74,11 @@ static enum status read_setting(char *text, struct rule *rule, struct error *err
 	else if (strcmp(key, "backward") == 0)
 		rule->backward = value;
 	else if (strcmp(key, "traits") == 0)
-		return read_traits(value, &rule->traits) ? OK : fail(error, BAD_INPUT, "\"%.100s\" is not a list of traits", value);
+		return read_traits(value, &rule->traits) ? OK : refuse(error, "\"%.100s\" is not a list of traits", value);
 	else if (strcmp(key, "cost") != 0)
-		return fail(error, BAD_INPUT, "unknown key \"%.100s\"", key);
+		return refuse(error, "unknown key \"%.100s\"", key);
 	else if (!read_cost(value, &rule->cost))
-		return fail(error, BAD_INPUT, "cost must be none, element, contraction or attention");
+		return refuse(error, "cost must be none, element, contraction or attention");
 	return OK;
 }
 
@@ -91,7 +91,7 @@ static enum status rules_file_read_line(struct rules *rules, char *line, struct 
 		return OK;
 	char *factors = strstr(line, ": ");
 	if (!factors)
-		return fail(error, BAD_INPUT, "\"TYPE: FACTORS\" is expected");
+		return refuse(error, "\"TYPE: FACTORS\" is expected");
 	*factors = '\0';
 	factors += 2;
 	struct rule rule = { .cost = COST_ELEMENT, .gradients = "", .saved = "" };
@@ -108,7 +108,7 @@ static enum status rules_file_read_line(struct rules *rules, char *line, struct 
 	rule.type = rules_file_trim(line);
 	rule.factors = rules_file_trim(factors);
 	if (status == OK && *rule.type == '\0')
-		return fail(error, BAD_INPUT, "the op's type is missing");
+		return refuse(error, "the op's type is missing");
 	return status == OK ? rules_add(rules, &rule, error) : status;
 }
 
@@ -145,7 +145,7 @@ static enum status rules_read_file(struct rules *rules, const char *path, struct
 		return NO_MEMORY;
 	}
 	text[size] = '\0';
-	enum status status = memchr(text, '\0', size) ? fail(error, BAD_INPUT, "not a text file")
+	enum status status = memchr(text, '\0', size) ? refuse(error, "not a text file")
 		: rules_read_text(rules, text, error);
 	mem_free(text);
 	return status;

@@ -34,7 +34,7 @@ struct reader {
 
 static enum status wrong_at(struct reader *reader, uint32_t line, uint32_t column, const char *what, const char *more)
 {
-	enum status status = fail(reader->error, BAD_INPUT, "column %u: %s%s", column, what, more);
+	enum status status = refuse(reader->error, "column %u: %s%s", column, what, more);
 	if (reader->error)
 		reader->error->line = line;
 	return status;
@@ -76,7 +76,7 @@ static int action(struct reader *reader)
 		{ "REDUCE_GRAD", PASS_COUNT }, { "UNSHARD", PASS_COUNT }, { "RESHARD", PASS_COUNT }, { "SEND_F", PASS_COUNT },
 		{ "RECV_F", PASS_COUNT }, { "SEND_B", PASS_COUNT }, { "RECV_B", PASS_COUNT }, { "F", PASS_FORWARD },
 		{ "I", PASS_INPUT }, { "B", PASS_BACKWARD }, { "W", PASS_WEIGHT } };
-	for (size_t i = 0; i < COUNT_OF(actions); i++) {
+	FOR(i, COUNT_OF(actions)) {
 		size_t length = strlen(actions[i].name);
 		if ((size_t)(reader->end - reader->at) >= length && memcmp(reader->at, actions[i].name, length) == 0) {
 			reader->at += length;
@@ -220,9 +220,9 @@ static enum status schedule_csv_find_places(struct reader *reader)
 	struct pipeline_order *order = &reader->csv->order;
 	const struct cell *turned = NULL, *vee = NULL;
 	if (reader->ranks == 0 || reader->cells == 0)
-		return fail(reader->error, BAD_INPUT, "no passes: expected a row a rank, of cells such as 0F3");
+		return refuse(reader->error, "no passes: expected a row a rank, of cells such as 0F3");
 	if (reader->stages % reader->ranks != 0)
-		return fail(reader->error, BAD_INPUT, "%u stages don't lie evenly on %u ranks, as many as there are rows",
+		return refuse(reader->error, "%u stages don't lie evenly on %u ranks, as many as there are rows",
 			reader->stages, reader->ranks);
 	FOR(rank, reader->ranks)
 		FOR_FROM(i, row_begin(reader, rank), reader->row_end[rank]) {
@@ -289,7 +289,7 @@ static enum status schedule_csv_check_passes(struct reader *reader, uint8_t *don
 	}
 	for (size_t i = 0; i < (size_t)reader->stages * reader->microbatches; i++)
 		if (done[i] != (FORWARD | INPUT | WEIGHT))
-			return fail(reader->error, BAD_INPUT, "stage %zu: %s of microbatch %zu is missing",
+			return refuse(reader->error, "stage %zu: %s of microbatch %zu is missing",
 				i / reader->microbatches,
 				!(done[i] & FORWARD) ? "the forward pass"
 				: !(done[i] & INPUT) ? "the backward pass"
@@ -370,7 +370,7 @@ enum status schedule_csv_read(const char *text, size_t size, struct schedule_csv
 	uint64_t cells = (uint64_t)reader.stages * reader.microbatches;
 	if (status == OK && cells > reader.cells) /* each of them has at least a forward pass, and a table of them would be
 												 no larger than the text */
-		status = fail(error, BAD_INPUT, "%u stages and %u microbatches are at least %llu passes, but there are %u",
+		status = refuse(error, "%u stages and %u microbatches are at least %llu passes, but there are %u",
 			reader.stages, reader.microbatches, (unsigned long long)(2 * cells), reader.cells);
 	if (status == OK && !(MAKE(done, cells)))
 		status = fail_memory(error);

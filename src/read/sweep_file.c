@@ -39,9 +39,9 @@ static enum status take_set(struct sweep_table *table, json_t *set, struct swept
 			PRINT_TO(knob->name, "%s", name);
 		}
 		if (!json_is_string(value))
-			return fail(error, BAD_INPUT, "is not a line of a sweep: the value of %.40s is no text", name);
+			return refuse(error, "is not a line of a sweep: the value of %.40s is no text", name);
 		if (!knob)
-			return fail(error, BAD_INPUT,
+			return refuse(error,
 				table->rows == 0 ? "more than %u varied knobs"
 				: "has other knobs than the lines before: not of the same sweep",
 				SWEEP_KNOBS);
@@ -50,7 +50,7 @@ static enum status take_set(struct sweep_table *table, json_t *set, struct swept
 	}
 	return seen == table->knobs
 		? OK
-		: fail(error, BAD_INPUT, "lacks a knob that the lines before have: not of the same sweep");
+		: refuse(error, "lacks a knob that the lines before have: not of the same sweep");
 }
 
 static double sweep_file_number_of(const json_t *record, const char *name)
@@ -64,9 +64,9 @@ static enum status take_record(struct sweep_table *table, const json_t *record, 
 	json_t *set = json_object_get(record, "set");
 	const char *state = json_string_value(json_object_get(record, "status"));
 	if (!json_is_object(set) || !state)
-		return fail(error, BAD_INPUT, "is not a line of a sweep, as JSON");
+		return refuse(error, "is not a line of a sweep, as JSON");
 	if (table->rows == SWEEP_ROWS)
-		return fail(error, BAD_INPUT, "more than %u scenarios", SWEEP_ROWS);
+		return refuse(error, "more than %u scenarios", SWEEP_ROWS);
 	if (!mem_reserve(&table->row, &table->room, table->rows + 1, sizeof *table->row))
 		return fail_memory(error);
 	struct swept *row = &table->row[table->rows];
@@ -84,7 +84,7 @@ static enum status sweep_file_take_line(struct sweep_table *table, const char *t
 	json_t *record = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
 	enum status status = json_memory_failed() ? fail_memory(error)
 		: json_is_object(record) ? take_record(table, record, error)
-		: fail(error, BAD_INPUT, "is not a line of a sweep, as JSON");
+		: refuse(error, "is not a line of a sweep, as JSON");
 	json_decref(record);
 	return status;
 }
@@ -159,7 +159,7 @@ enum status sweep_file_read(const char *path, struct sweep_table *table, struct 
 		qsort(table->row, table->rows, sizeof *table->row, sweep_file_by_number);
 	for (uint32_t k = 0; status == OK && k < table->knobs; k++)
 		status = sort_values(table, k, error);
-	return status == OK && table->rows == 0 ? fail(error, BAD_INPUT, "has no line of a sweep") : status;
+	return status == OK && table->rows == 0 ? refuse(error, "has no line of a sweep") : status;
 }
 
 void sweep_table_done(struct sweep_table *table)

@@ -20,7 +20,7 @@ static const struct { const char *word; enum knob_id knob; } names[] = {
 
 enum knob_id alias_of_knob(const char *name)
 {
-	for (size_t i = 0; i < COUNT_OF(names); i++)
+	FOR(i, COUNT_OF(names))
 		if (strcmp(names[i].word, name) == 0)
 			return names[i].knob;
 	return KNOB_COUNT;
@@ -48,7 +48,7 @@ bool alias_of_device(const char *word, char name[ALIAS_SIZE])
 bool alias_settings(const char *word, char *text, size_t size)
 {
 	char *rest, device[ALIAS_SIZE];
-	for (size_t i = 0; i < COUNT_OF(aliases); i++)
+	FOR(i, COUNT_OF(aliases))
 		if (strcmp(aliases[i].word, word) == 0)
 			return snprintf(text, size, "%s", aliases[i].set) > 0;
 	long devices = strtol(word, &rest, 10);

@@ -137,7 +137,7 @@ static void add_curve(struct listing *listing, const char *name, const struct ef
 static struct efficiency level(uint32_t share)
 {
 	struct efficiency curve;
-	for (int i = 0; i < EFFICIENCY_POINTS; i++)
+	FOR_INT(i, EFFICIENCY_POINTS)
 		curve.point[i].share = (uint16_t)share;
 	return curve;
 }
@@ -280,7 +280,7 @@ int device_figures(const struct scenario *scenario, struct device_figure *figure
 	add_rates(&listing);
 	add_kernels(&listing);
 	add_links(&listing);
-	for (int i = 0; i < listing.count; i++)
+	FOR_INT(i, listing.count)
 		say_basis(&figure[i]);
 	return listing.count;
 }

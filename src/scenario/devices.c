@@ -78,7 +78,7 @@ static uint16_t devices_sustained(const struct device_preset *preset, enum machi
 
 void device_settle(struct device_preset *preset)
 {
-	for (int f = 0; f < FORMAT_COUNT; f++)
+	FOR_INT(f, FORMAT_COUNT)
 		preset->machine.sustained[f] = devices_sustained(preset, (enum machine_format)f);
 }
 

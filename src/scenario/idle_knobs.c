@@ -99,7 +99,7 @@ static const struct row {
 
 const char *knob_idle(const struct scenario *scenario, enum knob_id knob)
 {
-	for (size_t i = 0; i < COUNT_OF(rows); i++)
+	FOR(i, COUNT_OF(rows))
 		if (rows[i].knob == knob && rows[i].holds(scenario))
 			return rows[i].why;
 	return NULL;

@@ -37,11 +37,11 @@ enum status knob_unknown(const char *name, struct error *error)
 {
 	char text[120];
 	struct nearest nearest = { .wanted = name };
-	for (int knob = 0; knob < KNOB_COUNT; knob++)
+	FOR_INT(knob, KNOB_COUNT)
 		nearest_consider(&nearest, knobs[knob].name);
-	for (int figure = 0; figure < FIGURE_COUNT; figure++)
+	FOR_INT(figure, FIGURE_COUNT)
 		nearest_consider(&nearest, figure_name((enum figure_id)figure));
-	return fail(error, BAD_INPUT, "there is no knob \"%.60s\"%s", name, nearest_text(&nearest, "", text, sizeof text));
+	return refuse(error, "there is no knob \"%.60s\"%s", name, nearest_text(&nearest, "", text, sizeof text));
 }
 
 bool knob_word(const char *words, int i, char *word, size_t size)
@@ -229,7 +229,7 @@ static enum status parse_choice(const struct knob *knob, const char *text, int64
 		nearest_consider(&nearest, word);
 	}
 	size_t length = strlen(words);
-	return fail(error, BAD_INPUT, "%s=%.60s: expected one of %.*s%s", knob->name, text,
+	return refuse(error, "%s=%.60s: expected one of %.*s%s", knob->name, text,
 		(int)(length && words[length - 1] == '|' ? length - 1 : length), words,
 		nearest_text(&nearest, "", hint, sizeof hint));
 }
@@ -257,7 +257,7 @@ enum status knob_parse(enum knob_id id, const char *text, int64_t *value, struct
 	}
 	char low[40], high[40];
 	const char *units = knob_units[knob->type] ? knob_units[knob->type] : "a value";
-	return fail(error, BAD_INPUT, "%s=%.60s: expected %s%s%s%s from %s to %s", knob->name, text,
+	return refuse(error, "%s=%.60s: expected %s%s%s%s from %s to %s", knob->name, text,
 		knob->words ? knob->words : "", knob->words ? " or " : "", units, knob_units[knob->type] ? "," : "",
 		knob_text(id, knob->minimum, low, sizeof low), knob_text(id, knob->maximum, high, sizeof high));
 }

@@ -47,6 +47,7 @@ const char *figure_help(enum figure_id figure)
 /* ---- texts ---- */
 
 #define SHARE_MOST 60000
+#define COUNT_MOST 1024
 #define WHOLE_MOST 1e18
 
 /* The first unit is the one that is written. */
@@ -144,12 +145,12 @@ static enum status expected(enum figure_id figure, const char *value, struct err
 		[TYPE_FLOPS] = "a rate, such as 312TFLOP/s",
 		[TYPE_TIME] = "a time, such as 2.5us",
 		[TYPE_POWER] = "watts, such as 700W",
-		[TYPE_COUNT] = "a number, such as 8",
+		[TYPE_COUNT] = "a number from 1 to 1024",
 		[TYPE_DISPATCHER] = "alltoall or deepep",
 		[TYPE_KERNELS] = "compiled or eager",
 		[TYPE_SHARE] = "a percentage from 0.1% to 6000%",
 		[TYPE_CURVE] = "one to four sizes that rise, each with a percentage: 128k:30%,2M:60%,20M:75%,100M:90%" };
-	return fail(error, BAD_INPUT, "figure %s, \"%.60s\": expected %s", rows[figure].name, value, forms[rows[figure].type]);
+	return refuse(error, "figure %s, \"%.60s\": expected %s", rows[figure].name, value, forms[rows[figure].type]);
 }
 
 enum status figure_parse(enum figure_id figure, const char *value, struct device_preset *preset, struct error *error)
@@ -170,7 +171,7 @@ enum status figure_parse(enum figure_id figure, const char *value, struct device
 	else
 		fine = own_device_parse_number(value, names_of(row->type), '\0',
 				   row->type == TYPE_BYTES || row->type == TYPE_TIME || row->type == TYPE_POWER ? 0 : 1,
-				   share ? SHARE_MOST : WHOLE_MOST, &number,
+				   share ? SHARE_MOST : row->type == TYPE_COUNT ? COUNT_MOST : WHOLE_MOST, &number,
 				   &end) &&
 			*end == '\0';
 	if (!fine)
@@ -183,7 +184,7 @@ enum status figure_parse(enum figure_id figure, const char *value, struct device
 		*(uint16_t *)at = (uint16_t)number;
 	else
 		*(int64_t *)at = (int64_t)number;
-	for (int f = 0; f < FORMAT_COUNT; f++)       /* the user's peak is the device's */
+	FOR_INT(f, FORMAT_COUNT)       /* the user's peak is the device's */
 		if (at == &preset->machine.matrix_rate[f])
 			preset->matrix_sheet[f] = preset->machine.matrix_rate[f];
 	return OK;
@@ -325,11 +326,11 @@ static void own_device_slow_down(struct machine *machine)
 	machine->launch = machine->launch * factor / 1000;
 	machine->ramp = machine->ramp * factor / 1000;
 	machine->matrix = (uint16_t)(machine->matrix * 1000 / factor);
-	for (int i = 0; i < EFFICIENCY_POINTS; i++) {
+	FOR_INT(i, EFFICIENCY_POINTS) {
 		machine->vector.point[i].share = (uint16_t)(machine->vector.point[i].share * 1000 / factor);
 		machine->traffic.point[i].share = (uint16_t)(machine->traffic.point[i].share * 1000 / factor);
 	}
-	for (int i = 0; i < 3; i++) {
+	FOR_INT(i, 3) {
 		links[i]->latency = links[i]->latency * factor / 1000;
 		links[i]->rate = links[i]->rate * 1000 / factor;
 	}

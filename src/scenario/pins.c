@@ -10,7 +10,7 @@ static enum status scenario_pins_unknown(
 	for (int i = 0; i < nearest->count && used < sizeof text; i++)
 		used += (size_t)snprintf(
 			text + used, sizeof text - used, "%s\"%.80s\"", i ? ", " : "; the nearest are ", nearest->name[i]);
-	return fail(error, BAD_INPUT, "there is no %s named \"%.80s\"%s", what, name, text);
+	return refuse(error, "there is no %s named \"%.80s\"%s", what, name, text);
 }
 
 static enum status scenario_pins_check_op(const struct graph *graph, const char *name, struct error *error)
@@ -136,7 +136,7 @@ enum status check_pins(const struct graph *graph, const struct scenario *scenari
 		case PIN_PLACEMENT:
 			status = check_tensor(graph, pin->a, error);
 			if (status == OK && !scenario_shards(scenario))
-				status = fail(error, BAD_INPUT,
+				status = refuse(error,
 					"tensor \"%.100s\" can't be sharded on %.20s: the step is not split; set devices and strategy",
 					pin->a, pin->b);
 			break;

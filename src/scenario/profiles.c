@@ -51,7 +51,7 @@ const struct measured *profile_measured(enum device device, enum software softwa
 {
 	if (software == SOFTWARE_GIVEN)
 		software = SOFTWARE_AS_GIVEN;
-	for (size_t i = 0; i < COUNT_OF(measured); i++)
+	FOR(i, COUNT_OF(measured))
 		if (measured[i].software == software &&
 			(measured[i].on >> (device == DEVICE_NONE ? DEVICE_A100_80 : device) & 1))
 			return &measured[i];

@@ -10,7 +10,7 @@
 void scenario_init(struct scenario *scenario)
 {
 	*scenario = (struct scenario){ 0 };
-	for (int knob = 0; knob < KNOB_COUNT; knob++)
+	FOR_INT(knob, KNOB_COUNT)
 		scenario->value[knob] = knobs[knob].normal;
 }
 
@@ -45,7 +45,7 @@ static bool scenario_of_torch(const struct graph *graph)
 {
 	static const char *const begins[] = { "torch ", "tidemark model", "PyTorch", "Inductor", "AutoParallel" };
 	bool torch = false;
-	for (size_t i = 0; i < COUNT_OF(begins); i++) {
+	FOR(i, COUNT_OF(begins)) {
 		const char *said = i < 2 ? graph->source : graph->about.intake.format;
 		torch |= said && strncmp(said, begins[i], strlen(begins[i])) == 0;
 	}
@@ -124,7 +124,7 @@ bool knob_matters(enum knob_id knob)
 bool scenario_alike(const struct scenario *one, const struct scenario *other, enum knob_id but)
 {
 	char a[512], b[512];
-	for (int k = 0; k < KNOB_COUNT; k++)
+	FOR_INT(k, KNOB_COUNT)
 		if (k != (int)but && knob_matters((enum knob_id)k) && one->value[k] != other->value[k])
 			return false;
 	if (one->pins != other->pins)
@@ -141,7 +141,7 @@ static void drop_pins(struct scenario *scenario, enum pin_kind kind)
 {
 	uint32_t left = 0;
 	FOR(i, scenario->pins)
-		if (scenario->pin[i].kind == kind)
+		if (scenario->pin[i].kind == kind && (kind != PIN_FIGURE || figure_find(scenario->pin[i].a) < FIGURE_NODE))
 			pin_done(&scenario->pin[i]);
 		else
 			scenario->pin[left++] = scenario->pin[i];
@@ -159,7 +159,7 @@ static enum status set_types(struct scenario *scenario, const char *list, struct
 	char name[128];
 	struct pin pin = { .kind = PIN_RERUN, .a = name };
 	if (!*list || strstr(list, "++") || *list == '+' || list[strlen(list) - 1] == '+')
-		return fail(error, BAD_INPUT,
+		return refuse(error,
 			"recompute=ops: expected types of ops with + between them, such as recompute=ops:aten.gelu+aten.mul");
 	drop_pins(scenario, PIN_RERUN);
 	for (const char *at = list; *at; at += strspn(at, "+")) {
@@ -179,10 +179,10 @@ static enum status set_figure(struct scenario *scenario, const char *name, const
 	enum figure_id figure = figure_find(name);
 	struct device_preset preset = device_preset(DEVICE_NONE);
 	struct nearest nearest = { .wanted = name };
-	for (int i = 0; i < FIGURE_COUNT; i++)
+	FOR_INT(i, FIGURE_COUNT)
 		nearest_consider(&nearest, figure_name((enum figure_id)i));
 	if (figure == FIGURE_COUNT)
-		return fail(error, BAD_INPUT, "a device has no figure \"%.60s\"%s", name,
+		return refuse(error, "a device has no figure \"%.60s\"%s", name,
 			nearest_text(&nearest, "", hint, sizeof hint));
 	TRY(figure_parse(figure, value, &preset, error));
 	if (figure != FIGURE_NAME)
@@ -210,7 +210,7 @@ static enum status scenario_take_line(struct scenario *scenario, char *line, str
 	if (!*line)
 		return OK;
 	if (!value || !*value)
-		return fail(error, BAD_INPUT, "\"%.60s\": expected NAME=VALUE", line);
+		return refuse(error, "\"%.60s\": expected NAME=VALUE", line);
 	for (end = value; end > line && strchr(" \t", end[-1]);)
 		end--;
 	*end = '\0';
@@ -257,7 +257,7 @@ static enum status set_device(struct scenario *scenario, const char *path, struc
 	if (status == OK && got < 0)
 		status = why.status;
 	if (status == OK && changed.value[K_device] == DEVICE_NONE)
-		status = fail(&why, BAD_INPUT, "no line says on which preset the device is based: base=h100-80gb, say");
+		status = refuse(&why, "no line says on which preset the device is based: base=h100-80gb, say");
 	lines_close(&lines);
 	if (status == OK) {
 		scenario_done(scenario);
@@ -290,9 +290,9 @@ enum status scenario_set(struct scenario *scenario, const char *assignment, stru
 		return OK;
 	}
 	if (!value && knob == KNOB_COUNT)
-		return fail(error, BAD_INPUT, "\"%.100s\": expected KNOB=VALUE", assignment);
+		return refuse(error, "\"%.100s\": expected KNOB=VALUE", assignment);
 	if (!value)
-		return fail(error, BAD_INPUT, "%s: its value is missing: %s=VALUE", name, name);
+		return refuse(error, "%s: its value is missing: %s=VALUE", name, name);
 	if (knob == KNOB_COUNT && figure_find(name) != FIGURE_COUNT)
 		return set_figure(scenario, name, value + 1, error);
 	if (knob == KNOB_COUNT)
@@ -304,19 +304,19 @@ enum status scenario_set(struct scenario *scenario, const char *assignment, stru
 	if (knob == K_schedule && value[1] == '@') {
 		struct pin pin = { .kind = PIN_SCHEDULE, .a = (char *)(uintptr_t)(value + 2) };
 		if (!value[2])
-			return fail(error, BAD_INPUT, "schedule=@: expected the name of a schedule's CSV, such as schedule=@zbv.csv");
+			return refuse(error, "schedule=@: expected the name of a schedule's CSV, such as schedule=@zbv.csv");
 		scenario->value[knob] = SCHEDULE_FILE;
 		drop_pins(scenario, PIN_SCHEDULE);
 		return scenario_add_pin(scenario, &pin) == OK ? OK : fail_memory(error);
 	}
 	if (knob == K_device && value[1] == '@')
 		return value[2] ? set_device(scenario, value + 2, error)
-			: fail(error, BAD_INPUT,
+			: refuse(error,
 							  "device=@: expected the name of a device file, such as device=@my.preset");
 	int64_t number;
 	enum status status = knob_parse(knob, value + 1, &number, error);
 	if (status == BAD_INPUT && (knob == K_schedule || knob == K_device) && strpbrk(value + 1, "./"))
-		return fail(error, BAD_INPUT, "%s=%.150s: put an @ before the name of a file: %s=@%.150s", name, value + 1,
+		return refuse(error, "%s=%.150s: put an @ before the name of a file: %s=@%.150s", name, value + 1,
 			name, value + 1);
 	if (status == OK && knob == K_device && scenario_figure(scenario, FIGURE_NAME))
 		scenario_drop_figures(scenario);
@@ -418,7 +418,7 @@ enum status scenario_pin(struct scenario *scenario, const char *text, struct err
 	enum status status;
 	if (count < 0 || !parse_words(words, count, &pin)) {
 #define X(id, syntax, help) "\"" syntax "\", "
-		status = fail(error, BAD_INPUT,
+		status = refuse(error,
 			"\"%.100s\" is not a pin: expected one of " PINS(X) "names with blanks in double quotes", text);
 #undef X
 	} else if (pin.kind == PIN_FIGURE) {
@@ -435,7 +435,7 @@ enum status scenario_pin(struct scenario *scenario, const char *text, struct err
 enum status scenario_unpin(struct scenario *scenario, uint32_t n, struct error *error)
 {
 	if (n == 0 || n > scenario->pins)
-		return fail(error, BAD_INPUT,
+		return refuse(error,
 			scenario->pins ? "there is no pin %u: there are %u" : "there is no pin %u: there are none", n,
 			scenario->pins);
 	pin_done(&scenario->pin[n - 1]);

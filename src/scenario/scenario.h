@@ -82,7 +82,7 @@ enum status scenario_set(struct scenario *scenario, const char *assignment, stru
 char *scenario_value_text(const struct scenario *scenario, const char *name, char *text, size_t size);
 /* Parses a pin's words and appends it. BAD_INPUT says what was expected. Names are not looked up here. */
 enum status scenario_pin(struct scenario *scenario, const char *text, struct error *error);
-/* The device is its preset again: pins of figures go. */
+/* The device is its preset again: pins of figures go, but for those of where it stands, from FIGURE_NODE on. */
 void scenario_drop_figures(struct scenario *scenario);
 /* Leaves out what measured steps of the software take on its chip: so that chips compare. OK or NO_MEMORY. */
 enum status scenario_by_data_sheets(struct scenario *scenario, struct error *error);

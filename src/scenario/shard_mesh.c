@@ -73,13 +73,13 @@ static enum status mismatch(const struct scenario *scenario, const char *what, c
 {
 	char text[200] = "";
 	struct words words = { text, sizeof text, 0 };
-	for (int i = 0; i < 5; i++)
+	FOR_INT(i, 5)
 		if (scenario->value[degree_knob[i]] != KNOB_GIVEN)
 			words_add(&words, "%s%s %" PRId64, words.at ? " x " : "", knobs[degree_knob[i]].name,
 				scenario->value[degree_knob[i]]);
 	int64_t devices = scenario->value[K_devices];
-	return fail(
-		error, BAD_INPUT, "%s %s the %" PRId64 " device%s%s", text, what, devices, devices == 1 ? "" : "s", advice);
+	return refuse(
+		error, "%s %s the %" PRId64 " device%s%s", text, what, devices, devices == 1 ? "" : "s", advice);
 }
 
 int64_t scenario_copies(const struct scenario *scenario)
@@ -101,7 +101,7 @@ enum status degrees_of_scenario(
 	int64_t *const degree[] = { &degrees->pp, &degrees->cp, &degrees->ep, &degrees->tp, &degrees->dp };
 	int64_t devices = scenario->value[K_devices], product = 1;
 	bool given[5], fits = true;
-	for (int i = 0; i < 5; i++) {
+	FOR_INT(i, 5) {
 		int64_t value = scenario->value[degree_knob[i]];
 		given[i] = value != KNOB_GIVEN;
 		*degree[i] = given[i] ? value : 1;
@@ -125,7 +125,7 @@ enum status degrees_of_scenario(
 		degrees->dp = left / (given[3] ? 1 : degrees->tp);
 	return can_replicate(scenario, degrees)
 		? OK
-		: fail(error, BAD_INPUT,
+		: refuse(error,
 			  "replicate %" PRId64 " needs a dp that it divides, and no more than two of ep, cp, tp; dp is %" PRId64,
 			  scenario->value[K_replicate], degrees->dp);
 }
@@ -211,7 +211,7 @@ void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degr
 	int64_t inner = degrees->dp * degrees->cp * degrees->ep * degrees->tp;
 	scenario_machine(scenario, &machine);
 	*mesh = (struct mesh){ .padding = scenario->value[K_padding] };
-	for (size_t i = 0; i < COUNT_OF(axis); i++) {
+	FOR(i, COUNT_OF(axis)) {
 		inner /= axis[i].size;
 		if (axis[i].size < 2)
 			continue;

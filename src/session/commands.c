@@ -23,9 +23,9 @@ enum status command_unknown(const char *line, struct error *error)
 	char word[61], text[120];
 	struct nearest nearest = { .wanted = word };
 	PRINT_TO(word, "%.*s", (int)strcspn(line, " \t"), line);
-	for (int i = 0; i < COMMAND_COUNT; i++)
+	FOR_INT(i, COMMAND_COUNT)
 		nearest_consider(&nearest, commands[i].word);
-	return fail(error, BAD_INPUT, "there is no command \"%s\"%s", word, nearest_text(&nearest, "", text, sizeof text));
+	return refuse(error, "there is no command \"%s\"%s", word, nearest_text(&nearest, "", text, sizeof text));
 }
 
 const char *command_arguments(const char *line)
@@ -49,7 +49,7 @@ static bool has_key(const char *keys, const char *key)
 
 enum command_id command_of_key(const char *key, unsigned context)
 {
-	for (int i = 0; i < COMMAND_COUNT; i++)
+	FOR_INT(i, COMMAND_COUNT)
 		if ((commands[i].context & context) && has_key(commands[i].keys, key))
 			return (enum command_id)i;
 	return COMMAND_COUNT;

@@ -118,7 +118,7 @@ static void config_read_line(struct user_config *config, char *line, struct plac
 	int count = *line == '#' ? 0 : config_split(line, field);
 	if (count == 0)
 		return;
-	for (size_t i = 0; i < COUNT_OF(statements); i++)
+	FOR(i, COUNT_OF(statements))
 		if (strcmp(field[0], statements[i].word) == 0) {
 			statements[i].read(config, field, count, place);
 			return;

@@ -21,7 +21,7 @@ static const struct { const char *name, *question; } line_options[LINE_OPTIONS] 
 /* The option that stands there, or LINE_OPTIONS. */
 static enum option export_line_option(const char *at)
 {
-	for (int i = 0; i < LINE_OPTIONS; i++) {
+	FOR_INT(i, LINE_OPTIONS) {
 		size_t length = strlen(line_options[i].name);
 		if (strncmp(at, line_options[i].name, length) == 0 &&
 			(at[length] == ' ' || at[length] == '\t' || at[length] == '\0' || (at[length] == '=' && line_options[i].question)))
@@ -72,7 +72,7 @@ enum status export_line_parse(const char *argument, struct export_line *line, st
 	*line = (struct export_line){ 0 };
 	const char *at = export_line_skip_blanks(argument), *end = at + strcspn(at, " \t");
 	if (!export_line_take(line->kind, sizeof line->kind, at, end))
-		return fail(error, BAD_INPUT, "export KIND FILE: which kind?");
+		return refuse(error, "export KIND FILE: which kind?");
 	size_t last = strlen(line->kind) - 1;
 	line->force = line->kind[last] == '!';
 	if (line->force)
@@ -96,11 +96,11 @@ enum status export_line_parse(const char *argument, struct export_line *line, st
 		else
 			fine = fine && take_path(&at, line->path, sizeof line->path);
 		if (!fine && known)
-			return fail(error, BAD_INPUT, "%s: %s", line_options[option].name, line_options[option].question);
+			return refuse(error, "%s: %s", line_options[option].name, line_options[option].question);
 		if (!fine)
-			return fail(error, BAD_INPUT, "export KIND FILE: which file?");
+			return refuse(error, "export KIND FILE: which file?");
 	}
-	return *line->path ? OK : fail(error, BAD_INPUT, "export KIND FILE: which file?");
+	return *line->path ? OK : refuse(error, "export KIND FILE: which file?");
 }
 
 char *export_line_text(const struct export_line *line, char *text, size_t size)

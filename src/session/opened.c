@@ -55,7 +55,7 @@ bool opened_changed(struct opened *opened)
 static enum status opened_spare(const struct opened *opened, const char *path, struct error *error)
 {
 	if (*opened->path && output_same_file(opened->path, path))
-		return fail(error, BAD_INPUT, "%.200s is the graph that is open: give the file another name", path);
+		return refuse(error, "%.200s is the graph that is open: give the file another name", path);
 	return OK;
 }
 
@@ -68,8 +68,8 @@ enum status opened_name_file(const char *path, struct error *error)
 		return error->status;
 	PRINT_TO(why, "%.*s", (int)sizeof why - 1, error->text);
 	error->line = 0;
-	return line ? fail(error, BAD_INPUT, "%.100s:%u: %s", name, line, why)
-		: fail(error, BAD_INPUT, "%.100s: %s", name, why);
+	return line ? refuse(error, "%.100s:%u: %s", name, line, why)
+		: refuse(error, "%.100s: %s", name, why);
 }
 
 enum status opened_check_source(const char *folder, const char *path, struct error *error)
@@ -78,9 +78,9 @@ enum status opened_check_source(const char *folder, const char *path, struct err
 	if (stat(path, &state) != 0 || S_ISDIR(state.st_mode))
 		return OK; /* who opens it says so */
 	if (!S_ISREG(state.st_mode))
-		return fail(error, BAD_INPUT, "%.200s is not a regular file", path);
+		return refuse(error, "%.200s is not a regular file", path);
 	if (folder && !named_file_within(path, folder, false) && !named_file_within(path, ".", false))
-		return fail(error, BAD_INPUT,
+		return refuse(error,
 			"%.200s is neither below the session's folder nor below this one: --allow-write lets a session read and write "
 			"anywhere", path);
 	return OK;
@@ -91,7 +91,7 @@ enum status opened_check_target(
 {
 	TRY(opened_spare(opened, path, error));
 	if (folder && !named_file_within(path, folder, true))
-		return fail(error, BAD_INPUT,
+		return refuse(error,
 			"%.200s is not below the session's folder: --allow-write lets a session read and write anywhere", path);
 	return OK;
 }

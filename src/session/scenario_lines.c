@@ -8,7 +8,7 @@ enum status scenario_line_unpin(struct scenario *scenario, const char *argument,
 {
 	char *end;
 	unsigned long n = strtoul(argument, &end, 10);
-	return end == argument || *end ? fail(error, BAD_INPUT, "unpin N: which pin?")
+	return end == argument || *end ? refuse(error, "unpin N: which pin?")
 		: scenario_unpin(scenario, (uint32_t)n, error);
 }
 
@@ -49,7 +49,7 @@ enum status scenario_line_set(struct scenario *scenario, const char *argument, s
 	do {
 		const char *from = argument;
 		argument += scenario_line_word(argument, word);
-		status = *from && !*word ? fail(error, BAD_INPUT, "set KNOB=VALUE: the value is too long")
+		status = *from && !*word ? refuse(error, "set KNOB=VALUE: the value is too long")
 			: scenario_set(scenario, word, error);
 	} while (status == OK && *argument);
 	return status;

@@ -111,7 +111,7 @@ static enum status session_remember(struct session *session, struct scenario *sc
 static enum status travel(struct session *session, int direction, struct error *error)
 {
 	if (direction < 0 ? session->now == 0 : session->now + 1 >= session->moments)
-		return fail(error, BAD_INPUT, direction < 0 ? "nothing to undo" : "nothing to redo");
+		return refuse(error, direction < 0 ? "nothing to undo" : "nothing to redo");
 	session->moment[session->now].op = session->op;
 	session->moment[session->now].tensor = session->tensor;
 	session->now = direction < 0 ? session->now - 1 : session->now + 1;
@@ -138,7 +138,7 @@ static void session_say_refused(struct session *session, const struct scenario *
 	enum knob_id turned = KNOB_COUNT;
 	char word[64];
 	unsigned count = 0;
-	for (int knob = 0; knob < KNOB_COUNT; knob++)
+	FOR_INT(knob, KNOB_COUNT)
 		if (present(session)->value[knob] != kept->value[knob]) {
 			turned = (enum knob_id)knob;
 			count++;
@@ -160,7 +160,7 @@ bool session_take_back(struct session *session)
 		kept--;
 	if (session->moment[kept].refused)
 		return false;
-	fail(session_miss(session), BAD_INPUT, "refused  %s: %s", session->asked, session->problem.text);
+	refuse(session_miss(session), "refused  %s: %s", session->asked, session->problem.text);
 	session_say_refused(session, &session->moment[kept].scenario);
 	for (; session->now > kept; session->now--)
 		log_add(session->log, "undo");
@@ -195,7 +195,7 @@ static void log_start(struct session *session, const char *path, const struct re
 		log_add(session->log, "open %s%s%s%s", session_quoted(whole), whole, session_quoted(whole),
 			reading ? read_options_text(reading, text, sizeof text) : "");
 	const struct scenario *scenario = present(session);
-	for (int knob = 0; knob < KNOB_COUNT; knob++)
+	FOR_INT(knob, KNOB_COUNT)
 		if (scenario->value[knob] != knobs[knob].normal)
 			log_add(session->log, "set %s=%s", knobs[knob].name, knob_text(knob, scenario->value[knob], text, sizeof text));
 	FOR(i, scenario->pins)
@@ -313,7 +313,7 @@ static bool session_modelled(const struct scenario *now, const struct scenario *
 {
 	static const enum knob_id known[] = { K_devices, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero,
 		K_microbatches, K_schedule, K_chunks, K_recompute };
-	for (size_t i = 0; i < COUNT_OF(known); i++)
+	FOR(i, COUNT_OF(known))
 		if (known[i] == knob)
 			return scenario_shards(now) || scenario_shards(then);
 	return false;
@@ -542,11 +542,11 @@ static enum status finished_plan(struct session *session, struct error *error)
 	if (!session->interactive)
 		session_wait(session);
 	if (session->problem.text[0])
-		return fail(error, BAD_INPUT, "there is no plan: %s", session->problem.text);
+		return refuse(error, "there is no plan: %s", session->problem.text);
 	if (!session->plan)
-		return fail(error, BAD_INPUT, session->graph ? "there is no plan yet" : "no graph is open");
+		return refuse(error, session->graph ? "there is no plan yet" : "no graph is open");
 	if (session->plan_request != session->request || !session->plan->complete)
-		return fail(error, BAD_INPUT, "the plan is not finished yet: wait, or stop it with Esc");
+		return refuse(error, "the plan is not finished yet: wait, or stop it with Esc");
 	return OK;
 }
 
@@ -566,7 +566,7 @@ static enum status do_against(struct session *session, const char *argument, str
 	char path[4096];
 	struct read_options reading;
 	if (!*argument)
-		return fail(error, BAD_INPUT, "against FILE: which file?");
+		return refuse(error, "against FILE: which file?");
 	TRY(opened_words(argument, path, sizeof path, &reading, error));
 	TRY(opened_check_source(session->folder, path, error));
 	struct graph *graph = open_graph(path, &reading, error);
@@ -589,7 +589,7 @@ static enum status do_export(struct session *session, const char *argument, stru
 	enum status status = export_line_parse(argument, &words, error);
 	enum export_kind_id kind = status == OK ? export_find(words.kind) : EXPORT_KIND_COUNT;
 	if (status == OK && kind == EXPORT_KIND_COUNT)
-		status = fail(error, BAD_INPUT, "there is no kind of export \"%.60s\"", words.kind);
+		status = refuse(error, "there is no kind of export \"%.60s\"", words.kind);
 	if (status == OK)
 		status = opened_check_target(&session->opened, session->folder, words.path, error);
 	if (status == OK)
@@ -614,7 +614,7 @@ static enum status do_export(struct session *session, const char *argument, stru
 static enum status do_save(struct session *session, const char *argument, struct error *error)
 {
 	if (!*argument)
-		return fail(error, BAD_INPUT, "save FILE: which file?");
+		return refuse(error, "save FILE: which file?");
 	TRY(opened_check_target(&session->opened, session->folder, argument, error));
 	TRY(log_save(session->log, argument, !session->interactive, error));
 	session_say(session, "saved %s", argument);
@@ -672,7 +672,7 @@ static enum status open_again(struct session *session, struct read_options readi
 	char path[sizeof session->opened.path];
 	uint32_t dropped;
 	if (!*session->opened.path)
-		return fail(error, BAD_INPUT,
+		return refuse(error,
 			session->graph ? "the graph came from standard input: it can't be read again" : "no graph is open");
 	memcpy(path, session->opened.path, sizeof path);
 	enum status status = session_open_graph(session, path, &reading, true, &dropped, error);
@@ -695,7 +695,7 @@ static enum status do_graph(struct session *session, const char *argument, struc
 	struct read_options reading = session->opened.reading;
 	const struct intake *intake = session->graph ? &session->graph->about.intake : NULL;
 	if (!intake || !intake->graphs)
-		return fail(error, BAD_INPUT, "the file has one graph");
+		return refuse(error, "the file has one graph");
 	if (!*argument) {
 		session_say(session, "graph %u stays", intake->graph);
 		return OK;
@@ -745,7 +745,7 @@ static const struct word {
 
 bool session_knows(const char *word)
 {
-	for (size_t i = 0; i < COUNT_OF(words); i++)
+	FOR(i, COUNT_OF(words))
 		if (strcmp(words[i].word, word) == 0)
 			return true;
 	return false;
@@ -757,7 +757,7 @@ enum status session_line(struct session *session, const char *line, bool execute
 	size_t length = strcspn(line, " \t");
 	if (!*line || *line == '#')
 		return OK;
-	for (size_t i = 0; i < COUNT_OF(words); i++) {
+	FOR(i, COUNT_OF(words)) {
 		if (strlen(words[i].word) != length || strncmp(words[i].word, line, length) != 0)
 			continue;
 		if (!execute_exports && (words[i].run == do_export || words[i].run == do_save))

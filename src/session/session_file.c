@@ -8,7 +8,7 @@ static enum status session_file_version(const char *line, struct error *error)
 {
 	unsigned version;
 	return sscanf(line, SESSION_HEAD "%u", &version) == 1 && version > SESSION_VERSION
-		? fail(error, BAD_INPUT, "the session is of version %u, of a newer tidemark: this one reads %u", version,
+		? refuse(error, "the session is of version %u, of a newer tidemark: this one reads %u", version,
 			  SESSION_VERSION)
 		: OK;
 }
@@ -28,7 +28,7 @@ enum status session_replay(struct session *session, struct source *source, bool 
 		if (got == 1 && byte != '\n') {
 			if (byte == '\0' || used + 1 >= sizeof line) {
 				error->line = number + 1;
-				return fail(error, BAD_INPUT, byte ? "the line is too long" : "the line contains a NUL byte");
+				return refuse(error, byte ? "the line is too long" : "the line contains a NUL byte");
 			}
 			line[used++] = byte;
 			continue;

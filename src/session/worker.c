@@ -161,7 +161,7 @@ static bool model_preview(struct worker *worker, const struct request *request, 
 	/* What a search chose stays unless the devices' degrees are what is asked about. */
 	bool same = true;
 	static const enum knob_id degrees[] = { K_devices, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep };
-	for (size_t i = 0; i < COUNT_OF(degrees); i++)
+	FOR(i, COUNT_OF(degrees))
 		same = same && from->scenario.value[degrees[i]] == request->scenario.value[degrees[i]];
 	OWN(outlook) *then = now ? outlook_find(&stage, request->graph, &request->scenario, same ? mesh : NULL, &error) : NULL;
 	if (then) {
@@ -345,7 +345,7 @@ static bool open_pipe(struct worker *worker)
 {
 	if (pipe(worker->wake) != 0)
 		return false;
-	for (int end = 0; end < 2; end++) {
+	FOR_INT(end, 2) {
 		fcntl(worker->wake[end], F_SETFL, O_NONBLOCK);
 		fcntl(worker->wake[end], F_SETFD, FD_CLOEXEC);
 	}

@@ -426,7 +426,7 @@ static enum status fix_offsets(
 			continue;
 		uint32_t buffer = input->buffer[ordered->graph->tensor[tensor].storage];
 		if (buffer == NONE)
-			return fail(error, BAD_INPUT, "tensor \"%.100s\" occupies no memory, so it can't be pinned at an offset", pin->a);
+			return refuse(error, "tensor \"%.100s\" occupies no memory, so it can't be pinned at an offset", pin->a);
 		if (pin->number % scenario->value[K_alignment])
 			return fail(error, INFEASIBLE,
 				"tensor \"%.100s\" is pinned at %lld, which is not a multiple of the alignment", pin->a,
@@ -448,7 +448,7 @@ static enum status link_groups(
 			const char *name = side ? pin->b : pin->a;
 			uint32_t tensor = graph_find_tensor(graph, name);
 			if (tensor != NONE && input->buffer[graph->tensor[tensor].storage] == NONE)
-				return fail(error, BAD_INPUT,
+				return refuse(error,
 					"tensor \"%.100s\" occupies no memory, so no other tensor can lie behind it or before it", name);
 		}
 	}

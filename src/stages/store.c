@@ -49,7 +49,7 @@ void key_add_knobs(struct key *key, const struct scenario *scenario, const enum 
 
 void key_add_scenario(struct key *key, const struct scenario *scenario)
 {
-	for (int knob = 0; knob < KNOB_COUNT; knob++)
+	FOR_INT(knob, KNOB_COUNT)
 		key_add(key, (uint64_t)scenario->value[knob]);
 	FOR(i, scenario->pins) {
 		const struct pin *pin = &scenario->pin[i];

@@ -284,7 +284,7 @@ static struct graph *strategy_stage_play(
 	if (status != OK)
 		fail_status(error, status);
 	else if (!replay.valid)
-		fail(error, BAD_INPUT,
+		refuse(error,
 			"what this strategy computes again reads memory that is overwritten before; recompute=auto finds another "
 			"way");
 	else

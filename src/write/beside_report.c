@@ -68,7 +68,7 @@ void beside_text(const struct beside_report *report, FILE *stream)
 	const struct beside *beside = report->beside;
 	const struct plan *const *plan = report->plan;
 	char bytes[32];
-	for (int side = 0; side < 2; side++)
+	FOR_INT(side, 2)
 		print_file(report, side, stream);
 	fprintf(stream, "\n  %-20s %12s %12s %12s\n", "", "first", "second", "change");
 	print_amount(stream, "peak", beside->peak[0], beside->peak[1]);
@@ -85,7 +85,7 @@ void beside_text(const struct beside_report *report, FILE *stream)
 		bytes_text(beside->paired[0], bytes, sizeof bytes));
 	if (!beside->phases)
 		fputs("one of the two has no backward ops: their steps are laid over each other by their share alone\n", stream);
-	for (int side = 0; side < 2; side++)
+	FOR_INT(side, 2)
 		print_holders(report, side, stream);
 }
 
@@ -133,7 +133,7 @@ void beside_json(const struct beside_report *report, FILE *stream)
 	json_open_object(&json, NULL);
 	json_write_integer(&json, "pairs", report->beside->pairs);
 	json_write_bool(&json, "phases", report->beside->phases);
-	for (int side = 0; side < 2; side++)
+	FOR_INT(side, 2)
 		write_side(&json, report, side);
 	json_end(&json);
 }
@@ -161,7 +161,7 @@ static void beside_report_write_csv(const struct curve curve[2], FILE *stream)
 
 static void beside_report_fill(const struct beside_report *report, struct curve curve[2], uint32_t first, uint32_t ops)
 {
-	for (int side = 0; side < 2; side++) {
+	FOR_INT(side, 2) {
 		snprintf(curve[side].name, sizeof curve[side].name, "%s", report->name[side]);
 		curve[side].ops = ops;
 		curve[side].peak = -1;
@@ -182,7 +182,7 @@ enum status beside_timeline(const struct beside_report *report, const struct exp
 	uint32_t first = report->beside->part[0].first[0], end = report->beside->part[BESIDE_PARTS - 1].end[0];
 	enum status status = first < end && report->plan[1]->graph->ops
 		? OK
-		: fail(error, BAD_INPUT, "one of the two steps has no ops");
+		: refuse(error, "one of the two steps has no ops");
 	for (int side = 0; side < 2 && status == OK; side++) {
 		MAKE(curve[side].live, end - first);
 		status = curve[side].live ? OK : fail_memory(error);

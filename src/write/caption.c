@@ -33,7 +33,7 @@ static void add_scenario(const json_t *scenario, struct words *words)
 	const char *between = "; ";
 	const json_t *pin;
 	size_t at;
-	for (int knob = 0; knob < KNOB_COUNT; knob++) {
+	FOR_INT(knob, KNOB_COUNT) {
 		const json_t *value = json_object_get(scenario, knobs[knob].name);
 		caption_knob(value, knob, text, sizeof text);
 		if (!*text || strcmp(text, knob_text((enum knob_id)knob, knobs[knob].normal, normal, sizeof normal)) == 0)
@@ -139,7 +139,7 @@ static enum status caption_add_groups(
 	int64_t (*bytes)[GROUP_COUNT] = timeline_groups(plan);
 	if (!bytes)
 		return fail_memory(error);
-	for (int group = 0; group < groups; group++) {
+	FOR_INT(group, groups) {
 		bool there = false;
 		for (uint32_t i = 0; i < plan->graph->ops && !there; i++)
 			there = bytes[i][group] > 0;
@@ -173,7 +173,7 @@ static void add_passes(const struct timetable *timetable, struct words *words)
 	const char *between = "\nColours: ";
 	FOR(i, timetable->slots * timetable->ranks)
 		there[PART_WEIGHT] |= timetable_slot(timetable, i / timetable->slots, i % timetable->slots)->pass == PASS_WEIGHT;
-	for (int part = 0; part < PIPELINE_PARTS; part++)
+	FOR_INT(part, PIPELINE_PARTS)
 		if (there[part]) {
 			words_add(words, "%s%s (%s)", between, pipeline_names[part], pipeline_colours[part]);
 			between = ", ";
@@ -205,9 +205,9 @@ static enum status caption_add_time(
 	TRY(time_shares(plan, options, &shares, error));
 	time_title(&shares, figure_subject(plan, name, sizeof name), text, sizeof text);
 	words_add(words, "\n%s.", text);
-	for (int limit = 0; limit < STEP_LIMITS; limit++) {
+	FOR_INT(limit, STEP_LIMITS) {
 		int64_t sum = 0;
-		for (int part = 0; part < STEP_PARTS; part++)
+		FOR_INT(part, STEP_PARTS)
 			sum += shares.time[part][limit];
 		if (sum > 0)
 			words_add(words, "\nLimited by %s (%s): %.1f %% of the time.", step_limit_names[limit],
@@ -252,7 +252,7 @@ void caption_add_knobs(const struct scenario *scenario, struct words *words)
 {
 	char text[600];
 	const char *between = "Knobs: ";
-	for (int knob = 0; knob < KNOB_COUNT; knob++)
+	FOR_INT(knob, KNOB_COUNT)
 		if (scenario->value[knob] != knobs[knob].normal) {
 			words_add(words, "%s%s=%s", between, knobs[knob].name,
 				knob_text((enum knob_id)knob, scenario->value[knob], text, sizeof text));
@@ -267,7 +267,7 @@ void caption_add_knobs(const struct scenario *scenario, struct words *words)
 static size_t caption_room_for(char *const *command, int commands)
 {
 	size_t room = CAPTION_ROOM;
-	for (int i = 0; i < commands; i++)
+	FOR_INT(i, commands)
 		room += 4 * strlen(command[i]) + 4;
 	return room;
 }
@@ -275,7 +275,7 @@ static size_t caption_room_for(char *const *command, int commands)
 static void add_command(char *const *command, int commands, struct words *words)
 {
 	words_add(words, "\n\nDrawn by tidemark " TIDEMARK_VERSION ":\ntidemark");
-	for (int i = 0; i < commands; i++) {
+	FOR_INT(i, commands) {
 		words_add(words, " ");
 		words_add_quoted(words, command[i]);
 	}

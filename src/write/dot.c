@@ -70,7 +70,7 @@ static bool dot_write_tensor(const struct graph *graph, const struct tensor *ten
 		fprintf(stream, ", dtype=%s", dtype_names[tensor->dtype]);
 	if (tensor->has_shape) {
 		fputs(tensor->dims ? ", dims=\"" : ", dims=\"scalar", stream);
-		for (int i = 0; i < tensor->dims; i++)
+		FOR_INT(i, tensor->dims)
 			fprintf(stream, "%s%" PRId64, i ? "," : "", tensor->shape[i]);
 		putc('"', stream);
 	}

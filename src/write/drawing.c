@@ -70,7 +70,7 @@ static enum status drawing_fold(const struct plan *plan, struct draw_options *dr
 		if (status != LIMIT && (status != OK || scale * LETTERS >= LETTERS_LEAST))
 			return status;
 	}
-	return fail(error, BAD_INPUT, "in %.0f points its letters would be %.1f points high; it needs %.0f",
+	return refuse(error, "in %.0f points its letters would be %.1f points high; it needs %.0f",
 		draw->width, most * LETTERS, draw->width * LETTERS_LEAST / (most * LETTERS));
 }
 

@@ -178,7 +178,7 @@ static char *others_with(const char *name, char *text, size_t size)
 	uint32_t kinds = 0, named = 0;
 	size_t used = 0;
 	text[0] = '\0';
-	for (int i = 0; i < export_view_count; i++)
+	FOR_INT(i, export_view_count)
 		kinds |= export_views[i].name && strcmp(export_views[i].name, name) == 0 ? export_views[i].kinds : 0;
 	for (int kind = 0; kind < EXPORT_KIND_COUNT && used < size; kind++)
 		if (kinds >> kind & 1) {
@@ -195,7 +195,7 @@ const struct export_view *export_view_find(enum export_kind_id kind, const char 
 {
 	char names[300], hint[200] = "";
 	struct nearest nearest = { .wanted = view };
-	for (int i = 0; i < export_view_count; i++) {
+	FOR_INT(i, export_view_count) {
 		if (export_views[i].kinds >> kind & 1 && export_is_view(&export_views[i], view))
 			return &export_views[i];
 		if (view && export_views[i].kinds >> kind & 1 && export_views[i].name)
@@ -205,10 +205,10 @@ const struct export_view *export_view_find(enum export_kind_id kind, const char 
 	if (view && !*others_with(view, hint, sizeof hint))
 		nearest_text(&nearest, "", hint, sizeof hint);
 	if (*names)
-		fail(error, BAD_INPUT, "%s has no view \"%.60s\"; it has %s%s", export_kinds[kind].name, view ? view : "",
+		refuse(error, "%s has no view \"%.60s\"; it has %s%s", export_kinds[kind].name, view ? view : "",
 			names, hint);
 	else
-		fail(error, BAD_INPUT, "%s has no views: leave out --view", export_kinds[kind].name);
+		refuse(error, "%s has no views: leave out --view", export_kinds[kind].name);
 	return NULL;
 }
 
@@ -217,14 +217,14 @@ void export_help(FILE *stream)
 	enum { COLUMN = 19 };
 	char names[300], head[40];
 	fputs("\nKIND:\n", stream);
-	for (int kind = 0; kind < EXPORT_KIND_COUNT; kind++) {
+	FOR_INT(kind, EXPORT_KIND_COUNT) {
 		PRINT_TO(head, "  %s", export_kinds[kind].name);
 		words_print(stream, head, COLUMN, export_kinds[kind].help);
 		if (*export_view_names((enum export_kind_id)kind, ", ", names, sizeof names))
 			words_print(stream, "                   V:", COLUMN + 3, names);
 	}
 	fputs("\nV:\n", stream);
-	for (int i = 0; i < export_view_count; i++)
+	FOR_INT(i, export_view_count)
 		if (export_views[i].help) {
 			PRINT_TO(head, "  %s", export_views[i].name);
 			words_print(stream, head, COLUMN, export_views[i].help);

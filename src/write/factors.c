@@ -41,7 +41,7 @@ enum status factors_of_graph(
 	const struct graph *graph, const char *rules_file, struct factors *factors, struct error *error)
 {
 	if (rules_file && strcmp(rules_file, "-") == 0)
-		return fail(error, BAD_INPUT, "factors need the rules in a file: standard input was read for the plan");
+		return refuse(error, "factors need the rules in a file: standard input was read for the plan");
 	struct rules *rules = rules_load(rules_file, error);
 	if (!rules)
 		return error->status;

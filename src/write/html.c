@@ -90,7 +90,7 @@ static void html_ops(const struct plan *plan, const uint32_t *number, struct jso
 static void html_ledger(const struct verdict *verdict, struct json *json)
 {
 	json_open_array(json, "ledger");
-	for (int part = 0; part < LEDGER_PARTS; part++) {
+	FOR_INT(part, LEDGER_PARTS) {
 		json_open_array(json, NULL);
 		json_write_text(json, NULL, ledger[part].key);
 		json_write_integer(json, NULL, verdict->part[part]);
@@ -154,7 +154,7 @@ static enum status html_plans(const struct plan *const *plan, const char *const 
 	enum status status = OK;
 	json_open_object(&json, NULL);
 	json_open_array(&json, "groups");
-	for (int group = 0; group < GROUP_COUNT; group++) {
+	FOR_INT(group, GROUP_COUNT) {
 		json_open_array(&json, NULL);
 		json_write_text(&json, NULL, group_names[group]);
 		json_write_text(&json, NULL, group_colours[group]);
@@ -179,7 +179,7 @@ enum status html_write(
 	enum status status = OK;
 	FOR(i, plans)
 		if (plan[i]->graph->ops == 0)
-			return fail(error, BAD_INPUT, "a graph without ops has no page");
+			return refuse(error, "a graph without ops has no page");
 	for (size_t i = 0; i < PAGE_LINES && status == OK; i++) {
 		const char *mark = strstr(page[i], MARK);
 		if (!mark) {

@@ -205,7 +205,7 @@ void launcher_flags_find(const struct units *units, const struct sharding *shard
 {
 	struct asked asked;
 	bool known = launcher_flags_find_asked(units, sharding, scenario, &asked) && all_split(units, &asked);
-	for (int i = 0; i < LAUNCHER_COUNT; i++) {
+	FOR_INT(i, LAUNCHER_COUNT) {
 		struct words words = { flags[i].text, sizeof flags[i].text, 0 };
 		flags[i].text[0] = '\0';
 		flags[i].possible = known && (i == LAUNCHER_MEGATRON ? say_megatron(&words, units, &asked, scenario)

@@ -61,7 +61,7 @@ static void put_number(struct pickle *pickle, int64_t value)
 			bytes--;
 		putc(0x8a, pickle->stream);
 		putc(bytes, pickle->stream);
-		for (int i = 0; i < bytes; i++)
+		FOR_INT(i, bytes)
 			putc((int)(value >> (8 * i) & 255), pickle->stream);
 	}
 }
@@ -190,7 +190,7 @@ enum status export_memory_viz(const struct export_job *job)
 	struct pickle pickle = { .stream = job->stream };
 	uint32_t moments = 0;
 	if (plan_arena(plan) >= (INT64_C(1) << 53) - BASE)
-		return fail(job->error, BAD_INPUT, "the arena has addresses that the viewer can't show");
+		return refuse(job->error, "the arena has addresses that the viewer can't show");
 	struct moment *MAKE(moment, (size_t)plan->laid_out->items * 2);
 	if (!moment)
 		return fail_memory(job->error);

@@ -112,7 +112,7 @@ static double write_mesh_draw_notes(struct canvas *canvas, const struct device_g
 		bytes_text(grid->limit >= 0 ? grid->limit : grid->most, word, sizeof word));
 	if (canvas)
 		canvas_label(canvas, x, below, ANCHOR_START, text);
-	for (int level = 0; level < keys; level++)
+	FOR_INT(level, keys)
 		key[level] = (struct canvas_key){ grid_level_colours[level], grid_level_names[level], SIGN_BOX };
 	below += 12 + LEADING * canvas_legend(canvas, x, below + 12, width - x - MARGIN, key, keys);
 	return below > y + LEADING * grid->axes ? below : y + LEADING * grid->axes;

@@ -117,7 +117,7 @@ void native_op_members(const struct op *op, struct json *json)
 static void write_tensor_growth(const struct tensor *tensor, struct json *json)
 {
 	bool shape = false;
-	for (int d = 0; d < tensor->dims; d++)
+	FOR_INT(d, tensor->dims)
 		shape |= tensor->grows[d] != 0;
 	json_open_object(json, "per_sample");
 	if (shape)
@@ -267,7 +267,7 @@ static void write_native_write_tensor(const struct graph *graph, const struct te
 		json_write_text(json, "dtype", dtype_names[tensor->dtype]);
 	if (tensor->has_shape) {
 		json_open_array(json, "shape");
-		for (int i = 0; i < tensor->dims; i++)
+		FOR_INT(i, tensor->dims)
 			json_write_integer(json, NULL, tensor->shape[i]);
 		json_close(json);
 	}

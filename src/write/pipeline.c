@@ -86,7 +86,7 @@ static void write_counter(const int64_t bytes[GROUP_COUNT], uint32_t position, s
 {
 	event_at(json, "live bytes", "C", PROCESS_OPS, position);
 	json_open_object(json, "args");
-	for (int group = 0; group < GROUP_COUNT; group++)
+	FOR_INT(group, GROUP_COUNT)
 		json_write_integer(json, group_names[group], bytes[group]);
 	json_close(json);
 	json_close(json);

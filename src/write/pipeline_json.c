@@ -93,7 +93,7 @@ static void open_rank(uint32_t rank, const struct planned_rank *planned, struct 
 	json_open_object(json, NULL);
 	json_write_integer(json, "rank", rank);
 	json_write_integer(json, "peak_bytes", planned->peak);
-	for (int kind = 0; kind < KIND_COUNT; kind++)
+	FOR_INT(kind, KIND_COUNT)
 		json_write_integer(json, kind_names[kind], planned->bytes[kind]);
 	json_write_integer(json, "workspace", planned->workspace);
 }

@@ -27,14 +27,14 @@ static enum status plan_curves_sum_up(const json_t *plan, struct curve *curve, s
 				 *buffers = json_object_get(json_object_get(plan, "layout"), "buffers"), *buffer;
 	size_t i;
 	if (!json_is_array(ops) || !json_array_size(ops) || json_array_size(ops) >= NONE || !json_is_array(buffers))
-		return fail(error, BAD_INPUT, "not a plan file: order.ops and layout.buffers were expected");
+		return refuse(error, "not a plan file: order.ops and layout.buffers were expected");
 	curve->ops = (uint32_t)json_array_size(ops);
 	MAKE(curve->live, (size_t)curve->ops + 1);
 	if (!curve->live)
 		return fail_memory(error);
 	json_array_foreach(buffers, i, buffer)
 		if (!add_buffer(buffer, curve))
-			return fail(error, BAD_INPUT, "layout.buffers[%zu]: bytes, first and last, within the order, were expected", i);
+			return refuse(error, "layout.buffers[%zu]: bytes, first and last, within the order, were expected", i);
 	curve->peak = -1;
 	FOR(at, curve->ops) {
 		curve->live[at] += at ? curve->live[at - 1] : 0;
@@ -71,7 +71,7 @@ static enum status read_curve(const char *path, struct curve *curve, json_t **fi
 static void plan_curves_name(json_t *const *plan, struct curve *curve, uint32_t curves)
 {
 	char said[CURVES_MOST][sizeof curve->name] = { "" }, text[100];
-	for (int knob = 0; knob < KNOB_COUNT; knob++) {
+	FOR_INT(knob, KNOB_COUNT) {
 		bool same = true;
 		const json_t *value[CURVES_MOST];
 		FOR(i, curves) {
@@ -120,7 +120,7 @@ enum status plan_curves_write(char *const *path, uint32_t paths, const struct ex
 	json_t *plan[CURVES_MOST];
 	uint32_t curves = 0;
 	if (paths > CURVES_MOST)
-		return fail(error, BAD_INPUT, "%u plan files: at most %u lines can be told apart", paths, CURVES_MOST);
+		return refuse(error, "%u plan files: at most %u lines can be told apart", paths, CURVES_MOST);
 	for (; status == OK && curves < paths; curves++) {
 		struct error wrong = { 0 };
 		status = read_curve(path[curves], &curve[curves], &plan[curves], &wrong);

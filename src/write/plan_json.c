@@ -64,7 +64,7 @@ static void write_scenario(const struct scenario *scenario, struct json *json)
 	char text[512];
 	json_new_line(json, 1);
 	json_open_object(json, "scenario");
-	for (int id = 0; id < KNOB_COUNT; id++) {
+	FOR_INT(id, KNOB_COUNT) {
 		int64_t value = scenario->value[id];
 		bool word = knobs[id].type == KNOB_CHOICE || knobs[id].type == KNOB_SWITCH || value == KNOB_GIVEN;
 		if (word)
@@ -136,7 +136,7 @@ static void plan_json_write_verdict(const struct plan *plan, struct json *json)
 	char text[VERDICT_TEXT];
 	json_new_line(json, 2);
 	json_open_object(json, "ledger");
-	for (int part = 0; part < LEDGER_PARTS; part++)
+	FOR_INT(part, LEDGER_PARTS)
 		json_write_integer(json, ledger[part].key, verdict.part[part]);
 	json_close(json);
 	json_write_integer(json, "needed_bytes", verdict.needed);

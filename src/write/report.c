@@ -149,7 +149,7 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 		report_write_time(plan, stream);
 	report_write_search(plan, stream);
 	FOR(a, sharded->sharding.mesh.axes)
-		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
+		FOR_INT(c, COLLECTIVE_COUNT) {
 			const struct traffic *traffic = &plan->traffic.of[a][c];
 			if (traffic->bytes > 0)
 				fprintf(stream, "  %-5s %-16s %12s  %6u of them, %.3f ms\n", sharded->sharding.mesh.axis[a].name,
@@ -183,7 +183,7 @@ static void report_write_verdict(const struct plan *plan, FILE *stream)
 	const struct allocated *played = &plan->pytorch[plan->allocator == ALLOCATOR_EXPANDABLE];
 	char text[VERDICT_TEXT];
 	fputc('\n', stream);
-	for (int part = 0; part < LEDGER_PARTS; part++)
+	FOR_INT(part, LEDGER_PARTS)
 		if (verdict.part[part] > 0 || (part == PART_CONTEXT && plan->scenario.value[K_reserve] == KNOB_GIVEN))
 			line(stream, ledger[part].key, verdict.part[part],
 				verdict.part[part] > 0 ? ledger[part].remark : "a device's, or of a limit of 4 GiB and more");
@@ -205,7 +205,7 @@ static void write_idle_knobs(const struct plan *plan, FILE *stream)
 {
 	char value[300];
 	const struct scenario *scenario = &plan->scenario;
-	for (int knob = 0; knob < KNOB_COUNT; knob++) {
+	FOR_INT(knob, KNOB_COUNT) {
 		const char *why = scenario->value[knob] != knobs[knob].normal ? plan_knob_idle(plan, (enum knob_id)knob) : NULL;
 		if (why)
 			fprintf(stream, "  note: %s=%s has no effect: %s\n", knobs[knob].name,
@@ -306,7 +306,7 @@ static void write_blame(const struct plan *plan, FILE *stream)
 	char text[32];
 	plan_categories(plan, plan->ordered->peak_position, bytes, &workspace);
 	fputs("\nalive at the peak\n", stream);
-	for (int kind = 0; kind < KIND_COUNT; kind++)
+	FOR_INT(kind, KIND_COUNT)
 		if (bytes[kind])
 			fprintf(stream, "  %-22s %12s  %5.1f %%\n", kind_names[kind], bytes_text(bytes[kind], text, sizeof text),
 				100.0 * (double)bytes[kind] / (double)plan_peak(plan));

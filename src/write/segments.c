@@ -9,7 +9,7 @@ enum status segments_csv(const struct export_job *job)
 	FILE *stream = job->stream;
 	const struct order_roam *roam = &plan->ordered->result.roam;
 	if (!roam->segments)
-		return fail(job->error, BAD_INPUT, "only plans of order=roam have segments");
+		return refuse(job->error, "only plans of order=roam have segments");
 	fputs("record,number,op,ops,first,last,phase,peak_bytes,exact,earliest,segment,latest,why\n", stream);
 	FOR(i, roam->segments) {
 		const struct order_segment *segment = &roam->segment[i];

@@ -36,7 +36,7 @@ static void write_collectives(const struct plan *plan, FILE *stream)
 	const struct mesh *mesh = &plan->sharded->sharding.mesh;
 	fputs("axis,collective,count,sent_bytes,seconds\n", stream);
 	FOR(a, mesh->axes)
-		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
+		FOR_INT(c, COLLECTIVE_COUNT) {
 			const struct traffic *traffic = &plan->traffic.of[a][c];
 			if (traffic->count == 0)
 				continue;
@@ -61,7 +61,7 @@ static void write_shard_write_curve(const struct plan *plan, FILE *stream)
 static enum status with_split(const struct export_job *job, void (*write)(const struct plan *plan, FILE *stream))
 {
 	if (!job->plan->sharded)
-		return fail(job->error, BAD_INPUT, "the step is not split over devices: set devices and strategy");
+		return refuse(job->error, "the step is not split over devices: set devices and strategy");
 	write(job->plan, job->stream);
 	return OK;
 }
@@ -80,6 +80,6 @@ enum status shard_curve(const struct export_job *job)
 {
 	const struct sharded *sharded = job->plan->sharded;
 	if (sharded && sharded->points == 0)
-		return fail(job->error, BAD_INPUT, "the curve of time against memory needs strategy=minred and curve=on");
+		return refuse(job->error, "the curve of time against memory needs strategy=minred and curve=on");
 	return with_split(job, write_shard_write_curve);
 }

@@ -111,7 +111,7 @@ static void write_traffic(const struct plan *plan, struct json *json)
 	const struct mesh *mesh = &plan->sharded->sharding.mesh;
 	open_array(json, "collectives");
 	FOR(a, mesh->axes)
-		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
+		FOR_INT(c, COLLECTIVE_COUNT) {
 			const struct traffic *traffic = &plan->traffic.of[a][c];
 			if (traffic->count == 0)
 				continue;
@@ -183,7 +183,7 @@ static void shard_json_write_certificate(const struct sharded *sharded, struct j
 	}
 	if (sharded->proof.quantity != QUANTITY_NONE) {
 		json_open_array(json, "over_percent");
-		for (int k = 0; k < HIDINGS; k++)
+		FOR_INT(k, HIDINGS)
 			FOR(a, sharded->sharding.mesh.axes)
 				json_write_integer(json, NULL, sharded->mixture.axis[k][a]);
 		json_close(json);
@@ -283,7 +283,7 @@ static void write_suggestions(const struct plan *plan, struct json *json)
 	const struct sharded *sharded = plan->sharded;
 	launcher_flags_find(&sharded->shared->units, &sharded->sharding, &plan->scenario, flags);
 	open_object(json, "suggestions");
-	for (int i = 0; i < LAUNCHER_COUNT; i++)
+	FOR_INT(i, LAUNCHER_COUNT)
 		json_write_text(json, launcher_names[i], flags[i].possible ? flags[i].text : NULL);
 	json_close(json);
 }
@@ -366,7 +366,7 @@ static enum status shard_json_read_mesh(
 	size_t found = said != NULL;
 	if (said ? json_integer_value(said) != copies : copies > 1)
 		return fail(error, INFEASIBLE, "shard.mesh." MESH_REPLICATE " is not what the scenario asks for");
-	for (int i = 0; i < 4; i++) {
+	FOR_INT(i, 4) {
 		const json_t *size = json_object_get(json, knobs[knob[i]].name);
 		int64_t times = knob[i] == K_dp ? copies : 1;
 		if (!size && times == 1)
@@ -381,7 +381,7 @@ static enum status shard_json_read_mesh(
 			return fail(error, INFEASIBLE, "shard.mesh.%s is not what the scenario asks for", knobs[knob[i]].name);
 	}
 	if (found != json_object_size(json))
-		return fail(error, BAD_INPUT, "not a plan file: shard.mesh has an unknown axis");
+		return refuse(error, "not a plan file: shard.mesh has an unknown axis");
 	int64_t there = scenario->value[K_devices] / (scenario->value[K_pp] > 1 ? scenario->value[K_pp] : 1);
 	if (scenario->value[K_strategy] == 0 ? devices > there : devices != there)
 		return fail(error, INFEASIBLE, "the mesh has %" PRId64 " devices, the scenario %" PRId64, devices, there);
@@ -396,7 +396,7 @@ static enum status read_axes(struct reading *reading, const char *key, uint8_t *
 	json_array_foreach(json_object_get(reading->shard, key), i, name) {
 		uint32_t axis = json_is_string(name) ? mesh_axis_named(&reading->sharding->mesh, json_string_value(name)) : NONE;
 		if (axis == NONE || *mask >> axis)
-			return fail(reading->error, BAD_INPUT,
+			return refuse(reading->error,
 				"not a plan file: shard.%s must name axes of the mesh, each once and in its order", key);
 		*mask |= (uint8_t)(1u << axis);
 	}
@@ -411,13 +411,13 @@ static enum status read_split(struct reading *reading, uint32_t op, const json_t
 	struct split split;
 	memset(&split, UNIT_NONE, sizeof split);
 	if (json_array_size(list) != mesh->axes)
-		return fail(reading->error, BAD_INPUT, "not a plan file: the split of \"%.100s\" needs one word for each axis", name);
+		return refuse(reading->error, "not a plan file: the split of \"%.100s\" needs one word for each axis", name);
 	FOR(a, mesh->axes) {
 		const json_t *word = json_array_get(list, a);
 		bool partial = json_is_string(word) && strcmp(json_string_value(word), "P") == 0;
 		json_int_t unit = json_is_integer(word) ? json_integer_value(word) : partial ? UNIT_PARTIAL : UNIT_NONE;
 		if (!partial && !json_is_integer(word) && !json_is_null(word))
-			return fail(reading->error, BAD_INPUT,
+			return refuse(reading->error,
 				"not a plan file: the split of \"%.100s\" has a word that is no unit, \"P\" or null", name);
 		if (unit >= unit_count(units, op) || unit > INT8_MAX || (json_is_integer(word) && unit < 0))
 			return fail(reading->error, INFEASIBLE, "op \"%.100s\" has no unit %lld to split", name, (long long)unit);
@@ -465,7 +465,7 @@ static enum status read_placement(struct reading *reading, uint32_t tensor, cons
 	const char *name = units->graph->tensor[tensor].name;
 	struct placement placement = reading->sharding->produced[tensor];
 	if (json_array_size(list) != mesh->axes)
-		return fail(reading->error, BAD_INPUT, "not a plan file: \"%.100s\" has no placement for each axis", name);
+		return refuse(reading->error, "not a plan file: \"%.100s\" has no placement for each axis", name);
 	FOR(a, mesh->axes) {
 		const char *word = json_string_value(json_array_get(list, a));
 		if (!parse_place(units, tensor, word, &placement.on[a]))

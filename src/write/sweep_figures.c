@@ -24,7 +24,7 @@ enum status sweep_figure_write(
 
 enum status sweep_figure_refuse(const struct export_job *job)
 {
-	return fail(job->error, BAD_INPUT,
+	return refuse(job->error,
 		"the view %s is drawn of what `tidemark sweep` wrote: tidemark export SWEEP.jsonl --view %s",
 		job->options->view, job->options->view);
 }

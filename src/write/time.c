@@ -34,8 +34,8 @@ enum status time_csv(const struct export_job *job)
 	struct step_shares shares;
 	TRY(time_shares(job->plan, job->options, &shares, job->error));
 	fputs("phase,limited_by,ops,seconds\n", job->stream);
-	for (int part = 0; part < STEP_PARTS; part++)
-		for (int limit = 0; limit < STEP_LIMITS; limit++)
+	FOR_INT(part, STEP_PARTS)
+		FOR_INT(limit, STEP_LIMITS)
 			if (shares.ops[part][limit] > 0 || shares.time[part][limit] > 0)
 				fprintf(job->stream, "%s,%s,%u,%" PRId64 ".%012" PRId64 "\n", step_part_names[part],
 					step_limit_names[limit], shares.ops[part][limit], shares.time[part][limit] / PICOSECONDS,

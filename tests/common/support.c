@@ -82,7 +82,7 @@ void mem_note_refused(void)
 	atomic_fetch_add(&refused, 1);
 }
 
-static bool refuse(void)
+static bool refused_now(void)
 {
 	long left = atomic_load(&allowed);
 	if (left < 0)
@@ -97,7 +97,7 @@ static bool refuse(void)
 
 void *mem_alloc(size_t count, size_t size)
 {
-	void *block = refuse() ? NULL : calloc(count ? count : 1, size ? size : 1);
+	void *block = refused_now() ? NULL : calloc(count ? count : 1, size ? size : 1);
 	if (block)
 		atomic_fetch_add(&blocks, 1);
 	return block;
@@ -106,7 +106,7 @@ void *mem_alloc(size_t count, size_t size)
 void *mem_resize(void *block, size_t count, size_t size)
 {
 	size_t bytes;
-	if (__builtin_mul_overflow(count, size, &bytes) || refuse())
+	if (__builtin_mul_overflow(count, size, &bytes) || refused_now())
 		return NULL;
 	void *moved = realloc(block, bytes ? bytes : 1);
 	if (moved && !block)

@@ -268,7 +268,7 @@ static void find_previews(struct app *app)
 {
 	enum knob_id knob;
 	int64_t value;
-	for (int up = 0; up < 2; up++) {
+	FOR_INT(up, 2) {
 		bool asks = app->panel_has_keys && panel_asks(&app->panel, &app->model, up ? 1 : -1, &knob, &value);
 		app->model.preview[up] = asks ? session_preview(app->session, knob, value) : NULL;
 	}
@@ -350,7 +350,7 @@ static void app_click(struct app *app, const struct key_press *key)
 	int items = app_contains(screen.footer, key) ? chrome_footer_items(screen.footer.width, app_context(app), item) : 0;
 	if (tab >= 0)
 		app_show_view(app, tab);
-	for (int i = 0; i < items; i++)
+	FOR_INT(i, items)
 		if (key->x >= item[i].x && key->x < item[i].x + item[i].width - 2) {
 			app_run(app, item[i].command, commands[item[i].command].word);
 			return;
@@ -398,7 +398,7 @@ static void key_in_view(struct app *app, const struct key_press *key)
 	bool tells_key = command == COMMAND_VIEW || command == COMMAND_CANCEL;
 	PRINT_TO(line, "%s%s%s", commands[command].word, tells_key ? " " : "", tells_key ? key->name : "");
 	int times = strncmp(key->name, "wheel", 5) == 0 ? WHEEL_ROWS : 1;
-	for (int i = 0; i < times; i++)
+	FOR_INT(i, times)
 		app_run(app, command, line);
 }
 
@@ -501,7 +501,7 @@ void app_key(struct app *app, const struct key_press *key)
 
 void app_free(struct app *app)
 {
-	for (int i = 0; i < VIEWS; i++) {
+	FOR_INT(i, VIEWS) {
 		if (app->state[i] && views[i]->free)
 			views[i]->free(app->state[i]);
 		mem_free(app->state[i]);
@@ -530,7 +530,7 @@ struct app *app_new(
 		.colours = colours,
 		.frame.ascii = ascii,
 		.config = config };
-	for (int i = 0; i < VIEWS; i++) {
+	FOR_INT(i, VIEWS) {
 		app->state[i] = mem_alloc(1, views[i]->state_size);
 		if (!app->state[i]) {
 			app_free(app);

@@ -19,7 +19,7 @@ static const char *tab_text(int i, int view, int width, char text[32])
 int chrome_tab_at(int width, int view, int x)
 {
 	char text[32];
-	for (int i = 0; i < VIEWS; i++) {
+	FOR_INT(i, VIEWS) {
 		int cells = text_cells(tab_text(i, view, width, text));
 		if (x < cells)
 			return i;
@@ -32,7 +32,7 @@ void chrome_tabs(struct frame *frame, const struct model *model, int view)
 {
 	int width = frame->window.width, x = 0;
 	char text[32];
-	for (int i = 0; i < VIEWS; i++)
+	FOR_INT(i, VIEWS)
 		x += frame_text(frame, x, 0, width, i == view ? ROLE_TAB_ACTIVE : ROLE_TAB, tab_text(i, view, width, text));
 	if (model->plan && width - x >= 8) {
 		const char *name = model->plan->input->name;
@@ -82,7 +82,7 @@ static void chrome_draw_what(struct frame *frame, int end, const struct model *m
 	char text[WHATS][100] = { "" };
 	int x = 0;
 	chrome_what(model, text);
-	for (int i = 0; i < WHATS; i++) {
+	FOR_INT(i, WHATS) {
 		const char *part = text[(*text[WHAT_RANK] ? ranked : usual)[i]];
 		if (*part && !frame_part(frame, &x, 0, end, ROLE_TEXT, "%s", part))
 			break;
@@ -197,7 +197,7 @@ void chrome_footer(struct frame *frame, unsigned context)
 {
 	struct footer_item item[COMMAND_COUNT];
 	int width = frame->window.width, items = chrome_footer_items(width, context, item);
-	for (int i = 0; i < items; i++) {
+	FOR_INT(i, items) {
 		char key[16];
 		int used = frame_text(frame, item[i].x, 0, width - item[i].x, ROLE_KEY, command_key(item[i].command, key));
 		frame_text(frame, item[i].x + used + 1, 0, width, ROLE_TEXT, commands[item[i].command].footer);

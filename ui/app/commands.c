@@ -187,7 +187,7 @@ static void suggest_export(struct app *app)
 	const struct view_ops *view = views[app->view];
 	char text[LINE_SIZE], name[60];
 	const char *figure = NULL;
-	for (size_t i = 0; i < COUNT_OF(figures); i++)
+	FOR(i, COUNT_OF(figures))
 		if (view == figures[i].view)
 			figure = figures[i].name;
 	if (view == &view_devices && app->plan && app->plan->transformed->pipelined)
@@ -296,7 +296,7 @@ static void next_theme(struct app *app)
 
 static void commands_show(struct app *app, const struct view_ops *view)
 {
-	for (int i = 0; i < VIEWS; i++)
+	FOR_INT(i, VIEWS)
 		if (views[i] == view)
 			app_show_view(app, i);
 }
@@ -539,7 +539,7 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 	case COMMAND_NEXT_VIEW: app_show_view(app, app->view + 1); break;
 	case COMMAND_PREVIOUS_VIEW: app_show_view(app, app->view - 1); break;
 	case COMMAND_VIEW:
-		for (int i = 0; i < VIEWS; i++)
+		FOR_INT(i, VIEWS)
 			if (*arguments == '1' + i || strcasecmp(arguments, views[i]->name) == 0)
 				app_show_view(app, i);
 		break;

@@ -144,10 +144,10 @@ static void offer_files(struct completion *completion, const char *line, const c
 
 static void offer_commands(struct completion *completion, const char *line, const char *part)
 {
-	for (int i = 0; i < COMMAND_COUNT; i++)
+	FOR_INT(i, COMMAND_COUNT)
 		offer_noted(completion, line, (size_t)(part - line), part, commands[i].word, *commands[i].arguments ? " " : "",
 			commands[i].help);
-	for (size_t i = 0; i < COUNT_OF(session_words); i++)
+	FOR(i, COUNT_OF(session_words))
 		completion_offer(completion, line, (size_t)(part - line), part, session_words[i], " ");
 }
 
@@ -191,7 +191,7 @@ static void offer_columns(struct completion *completion, const char *line, const
 	const char *comma = strrchr(part, ',');
 	offer_noted(completion, line, (size_t)(part - line), part, "usual", "", "as many of the usual columns as fit");
 	part = comma ? comma + 1 : part;
-	for (int i = 0; i < COLUMN_COUNT; i++)
+	FOR_INT(i, COLUMN_COUNT)
 		offer_noted(completion, line, (size_t)(part - line), part, columns[i].word, "", columns[i].help);
 }
 
@@ -214,7 +214,7 @@ static void offer_graphs(struct completion *completion, const struct model *mode
 static void offer_kinds(struct completion *completion, const char *line, const char *part)
 {
 	size_t head = (size_t)(part - line);
-	for (int kind = 0; kind < EXPORT_KIND_COUNT; kind++)
+	FOR_INT(kind, EXPORT_KIND_COUNT)
 		offer_noted(completion, line, head, part, export_kinds[kind].name, "", export_kinds[kind].help);
 	offer_noted(completion, line, head, part, "screen", "",
 		"what you see now, as text, or as SVG where the file's name ends so");
@@ -226,7 +226,7 @@ static void offer_views(struct completion *completion, const char *line, const c
 	char kind[64];
 	const char *begin = command_arguments(line);
 	PRINT_TO(kind, "%.*s", (int)strcspn(begin, " "), begin);
-	for (int i = 0; i < export_view_count; i++)
+	FOR_INT(i, export_view_count)
 		if (export_views[i].name && export_views[i].kinds >> export_find(kind) & 1)
 			offer_noted(completion, line, (size_t)(part - line), part, export_views[i].name, "",
 				export_views[i].help ? export_views[i].help : "");
@@ -285,7 +285,7 @@ int completion_draw(struct frame *frame, struct rect rect, const struct completi
 {
 	int rows = completion->count < (uint32_t)rect.height ? (int)completion->count : rect.height, width = 0;
 	uint32_t top = scroll_to(0, chosen ? chosen - 1 : 0, completion->count, rows);
-	for (int i = 0; i < rows; i++) {
+	FOR_INT(i, rows) {
 		const struct candidate_line *offer = &completion->offer[top + (uint32_t)i];
 		int cells = text_cells(offer->line + offer->word);
 		width = cells > width ? cells : width;
@@ -296,7 +296,7 @@ int completion_draw(struct frame *frame, struct rect rect, const struct completi
 	char more[32] = "";
 	if (rows > 0 && completion->count > top + (uint32_t)rows)
 		PRINT_TO(more, "%u more", completion->count - top - (uint32_t)rows);
-	for (int i = 0; i < rows; i++) {
+	FOR_INT(i, rows) {
 		const struct candidate_line *offer = &completion->offer[top + (uint32_t)i];
 		int y = inside.y + i, taken = i == rows - 1 && *more ? text_cells(more) + 2 : 0;
 		frame_name(frame, inside.x + 1, y, width, ROLE_KEY, offer->line + offer->word);

@@ -34,9 +34,9 @@ static void help_find(const struct help *help, unsigned context, struct help_ite
 {
 	const char *text = help->filter.text;
 	items->count = items->here = 0;
-	for (int part = 0; part < 4; part++) {
+	FOR_INT(part, 4) {
 		items->here = part == 2 ? items->count : items->here;
-		for (int i = 0; i < COMMAND_COUNT; i++) {
+		FOR_INT(i, COMMAND_COUNT) {
 			const struct command *command = &commands[i];
 			if ((command->context & context) && command_everywhere((enum command_id)i) == part / 2 &&
 				(*command->keys == '\0') == part % 2 && (text_contains(command->word, text) ||
@@ -44,7 +44,7 @@ static void help_find(const struct help *help, unsigned context, struct help_ite
 				items->item[items->count++] = i;
 		}
 	}
-	for (int i = 0; i < (int)COUNT_OF(words); i++)
+	FOR_INT(i, (int)COUNT_OF(words))
 		if (text_contains(words[i].word, text) || text_contains(words[i].meaning, text))
 			items->item[items->count++] = COMMAND_COUNT + i;
 }
@@ -67,7 +67,7 @@ enum command_id help_key(
 		return *close ? (enum command_id)item : COMMAND_COUNT;
 	}
 	enum command_id command = key->code ? COMMAND_COUNT : command_of_key(name, IN_ANY);
-	for (size_t i = 0; i < COUNT_OF(moves); i++)
+	FOR(i, COUNT_OF(moves))
 		if (command == moves[i]) {
 			row_command(command, &help->selected, items.count, help->page);
 			return COMMAND_COUNT;

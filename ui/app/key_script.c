@@ -13,7 +13,7 @@ static bool take_name(const char *word, size_t length, struct key_press *key)
 		PRINT_TO(key->name, "%.2s", word);
 		return true;
 	}
-	for (size_t i = 0; i < COUNT_OF(names); i++)
+	FOR(i, COUNT_OF(names))
 		if (strlen(names[i]) == length && strncasecmp(names[i], word, length) == 0) {
 			PRINT_TO(key->name, "%s", names[i]);
 			return true;

@@ -34,7 +34,7 @@ struct place {
 
 static bool stands_first(enum knob_id knob)
 {
-	for (int i = 0; i < FIRST_KNOBS; i++)
+	FOR_INT(i, FIRST_KNOBS)
 		if (first_knobs[i] == knob)
 			return true;
 	return false;
@@ -44,7 +44,7 @@ static bool stands_first(enum knob_id knob)
 static void panel_add_group(struct place *place, uint32_t *places, const char *name, int group)
 {
 	uint32_t title = (*places)++;
-	for (int i = 0; i < KNOB_COUNT; i++)
+	FOR_INT(i, KNOB_COUNT)
 		if (strcmp(knobs[i].group, name) == 0 && !stands_first((enum knob_id)i)) {
 			place[title] = (struct place){ .title = true, .knob = (enum knob_id)i, .group = group };
 			place[(*places)++] = (struct place){ .knob = (enum knob_id)i, .group = group };
@@ -58,18 +58,18 @@ static uint32_t panel_find_places(struct place place[PLACES])
 	const char *group[GROUPS_MOST];
 	int groups = 0;
 	uint32_t places = 0;
-	for (size_t i = 0; i < COUNT_OF(first_groups); i++)
+	FOR(i, COUNT_OF(first_groups))
 		group[groups++] = first_groups[i];
-	for (int i = 0; i < KNOB_COUNT; i++) {
+	FOR_INT(i, KNOB_COUNT) {
 		bool known = false;
 		for (int g = 0; g < groups && !known; g++)
 			known = strcmp(group[g], knobs[i].group) == 0;
 		if (!known && groups < GROUPS_MOST)
 			group[groups++] = knobs[i].group;
 	}
-	for (int i = 0; i < FIRST_KNOBS; i++)
+	FOR_INT(i, FIRST_KNOBS)
 		place[places++] = (struct place){ .first = true, .knob = first_knobs[i] };
-	for (int g = 0; g < groups; g++)
+	FOR_INT(g, groups)
 		panel_add_group(place, &places, group[g], g);
 	return places;
 }
@@ -338,7 +338,7 @@ void panel_draw(struct panel *panel, const struct model *model, bool has_keys, s
 									rows = find_rows(panel, model, place, places, row, &selected);
 	int width = frame->window.width, height = frame->window.height;
 	int help = height >= HIGH ? HELP_ROWS_HIGH : height >= HELP_ROWS + 6 ? HELP_ROWS : 0;
-	for (int y = 0; y < height; y++)
+	FOR_INT(y, height)
 		frame_glyph(frame, 0, y, GLYPH_VERTICAL, ROLE_LINE);
 	struct rect inside = { 1, 0, width - 1, height - help };
 	panel->page = inside.height;

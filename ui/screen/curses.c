@@ -93,9 +93,9 @@ static void install_all(void)
 {
 	static const int ours[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP };
 	static const int crashes[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
-	for (size_t i = 0; i < COUNT_OF(ours); i++)
+	FOR(i, COUNT_OF(ours))
 		install(ours[i], curses_on_signal);
-	for (size_t i = 0; i < COUNT_OF(crashes); i++)
+	FOR(i, COUNT_OF(crashes))
 		install(crashes[i], on_crash);
 }
 
@@ -103,7 +103,7 @@ static void uninstall_all(void)
 {
 	static const int all[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP, SIGSEGV, SIGBUS, SIGFPE, SIGILL,
 		SIGABRT };
-	for (size_t i = 0; i < COUNT_OF(all); i++)
+	FOR(i, COUNT_OF(all))
 		signal(all[i], SIG_DFL);
 }
 
@@ -126,14 +126,14 @@ static bool open_streams(struct terminal *terminal, struct error *error)
 	terminal->in = isatty(STDIN_FILENO) ? stdin : fopen("/dev/tty", "r");
 	terminal->own_in = terminal->in && terminal->in != stdin;
 	if (!terminal->in) {
-		fail(error, BAD_INPUT, "there is no terminal to read keys from");
+		refuse(error, "there is no terminal to read keys from");
 		return false;
 	}
 	if (pipe(rescue.pipe) < 0) {
-		fail(error, BAD_INPUT, "no pipe: %s", strerror(errno));
+		refuse(error, "no pipe: %s", strerror(errno));
 		return false;
 	}
-	for (int i = 0; i < 2; i++) {
+	FOR_INT(i, 2) {
 		fcntl(rescue.pipe[i], F_SETFL, O_NONBLOCK);
 		fcntl(rescue.pipe[i], F_SETFD, FD_CLOEXEC);
 	}
@@ -188,7 +188,7 @@ static void set_modes(struct terminal *terminal)
 
 static void close_streams(struct terminal *terminal)
 {
-	for (int i = 0; i < 2; i++) {
+	FOR_INT(i, 2) {
 		if (rescue.pipe[i] >= 0)
 			close(rescue.pipe[i]);
 		rescue.pipe[i] = -1;
@@ -231,13 +231,13 @@ struct terminal *terminal_open(struct error *error)
 		uninstall_all();
 		close_streams(terminal);
 		mem_free(terminal);
-		fail(error, BAD_INPUT, "curses knows neither this terminal nor vt100");
+		refuse(error, "curses knows neither this terminal nor vt100");
 		return NULL;
 	}
 	install_all(); /* newterm() took some signals over */
 	rescue.length = 0;
 	static const char *const capabilities[] = { "sgr0", "op", "cnorm", "rmkx", "rmcup" };
-	for (size_t i = 0; i < COUNT_OF(capabilities); i++)
+	FOR(i, COUNT_OF(capabilities))
 		remember_capability(capabilities[i]);
 	set_modes(terminal);
 	hold_errors(terminal);
@@ -316,7 +316,7 @@ static const struct { int code; const char *name; } key_names[] = {
 static void name_function_key(struct key_press *key, wint_t code)
 {
 	PRINT_TO(key->name, "this key");
-	for (size_t i = 0; i < COUNT_OF(key_names); i++)
+	FOR(i, COUNT_OF(key_names))
 		if (key_names[i].code == (int)code)
 			PRINT_TO(key->name, "%s", key_names[i].name);
 }
@@ -517,7 +517,7 @@ void terminal_copy(struct terminal *terminal, const char *text)
 	fputs("\033]52;c;", terminal->out);
 	for (; left > 0; at += 3, left -= left < 3 ? left : 3) {
 		unsigned three = (unsigned)at[0] << 16 | (left > 1 ? (unsigned)at[1] << 8 : 0) | (left > 2 ? at[2] : 0u);
-		for (int i = 0; i < 4; i++)
+		FOR_INT(i, 4)
 			putc(i <= (int)(left < 3 ? left : 3) ? digits[three >> (18 - 6 * i) & 63] : '=', terminal->out);
 	}
 	putc('\a', terminal->out);

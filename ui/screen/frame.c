@@ -41,7 +41,7 @@ void frame_free(struct frame *frame)
 
 void frame_clear(struct frame *frame)
 {
-	for (int i = 0; i < frame->width * frame->height; i++)
+	FOR_INT(i, frame->width * frame->height)
 		frame->cell[i] = blank;
 	frame->marks = 0;
 	frame->window = (struct rect){ 0, 0, frame->width, frame->height };
@@ -148,7 +148,7 @@ static bool frame_put_text(struct frame *frame, int *x, int end, int y, uint32_t
 		return false;
 	if (frame->ascii && code >= 0x80)
 		code = code == glyphs[GLYPH_SEPARATOR].unicode ? '-' : '?';
-	for (int i = 0; i < width; i++)
+	FOR_INT(i, width)
 		frame_put(frame, (*x)++, y, i == 0 || frame->ascii ? code : 0, role, ROLE_TEXT);
 	return true;
 }
@@ -264,7 +264,7 @@ int text_rows(const char *text, int width)
 
 void frame_repeat(struct frame *frame, int x, int y, int width, enum glyph glyph, enum role role)
 {
-	for (int i = 0; i < width; i++)
+	FOR_INT(i, width)
 		frame_glyph(frame, x + i, y, glyph, role);
 }
 
@@ -313,9 +313,9 @@ char *frame_dump(const struct frame *frame)
 	char *text = mem_alloc((size_t)frame->height * ((size_t)frame->width * 4 + 1) + 1, 1), *end = text;
 	if (!text)
 		return NULL;
-	for (int y = 0; y < frame->height; y++) {
+	FOR_INT(y, frame->height) {
 		char *line = end;
-		for (int x = 0; x < frame->width; x++) {
+		FOR_INT(x, frame->width) {
 			uint32_t code = frame->cell[y * frame->width + x].code;
 			char bytes[5];
 			int length = code ? text_encode(code, bytes) : 0;

@@ -85,7 +85,7 @@ struct colours {
 
 static void add_colour(struct colours *colours, uint32_t colour)
 {
-	for (int i = 0; i < colours->count; i++)
+	FOR_INT(i, colours->count)
 		if (colours->colour[i] == colour)
 			return;
 	if (colours->count < COLOURS_MAX)
@@ -122,7 +122,7 @@ static bool is_block(uint32_t code)
 /* The line of a code, or -1. */
 static int picture_line_of(uint32_t code)
 {
-	for (size_t i = 0; i < COUNT_OF(lines); i++)
+	FOR(i, COUNT_OF(lines))
 		if (lines[i].code == code)
 			return (int)i;
 	return -1;
@@ -169,7 +169,7 @@ static bool is_shape(uint32_t code)
 /* The backgrounds of one colour. */
 static void draw_papers(struct picture *picture, uint32_t colour)
 {
-	for (int y = 0; y < picture->frame->height; y++)
+	FOR_INT(y, picture->frame->height)
 		for (int x = 0, next; x < picture->frame->width; x = next) {
 			uint32_t paper = paint_of(picture, x, y).paper;
 			for (next = x + 1; next < picture->frame->width && paint_of(picture, next, y).paper == paper; next++)
@@ -182,7 +182,7 @@ static void draw_papers(struct picture *picture, uint32_t colour)
 /* Blocks and lines of one colour, as shapes that meet their neighbours; equal ones beside each other are one. */
 static void draw_shapes(struct picture *picture, uint32_t colour)
 {
-	for (int y = 0; y < picture->frame->height; y++)
+	FOR_INT(y, picture->frame->height)
 		for (int x = 0, next; x < picture->frame->width; x = next) {
 			uint32_t code = cell_at(picture, x, y)->code;
 			int line = picture_line_of(code);
@@ -204,13 +204,13 @@ static void draw_shapes(struct picture *picture, uint32_t colour)
 static void draw_areas(struct picture *picture, bool shapes)
 {
 	struct colours colours = { .count = 0 };
-	for (int y = 0; y < picture->frame->height; y++)
-		for (int x = 0; x < picture->frame->width; x++) {
+	FOR_INT(y, picture->frame->height)
+		FOR_INT(x, picture->frame->width) {
 			struct paint paint = paint_of(picture, x, y);
 			if (shapes ? is_shape(cell_at(picture, x, y)->code) : paint.paper != defaults[picture->theme].paper)
 				add_colour(&colours, shapes ? paint.ink : paint.paper);
 		}
-	for (int i = 0; i < colours.count; i++) {
+	FOR_INT(i, colours.count) {
 		fprintf(picture->stream, "<path fill=\"#%06x\" d=\"", (unsigned)colours.colour[i]);
 		if (shapes)
 			draw_shapes(picture, colours.colour[i]);
@@ -269,7 +269,7 @@ void picture_svg(const struct frame *frame, const struct palette *palette, enum 
 		(width + 50) / 100, (height + 50) / 100, width, height, (unsigned)defaults[theme].paper, FONT_SIZE);
 	draw_areas(&picture, false);
 	draw_areas(&picture, true);
-	for (int row = 0; row < frame->height; row++)
+	FOR_INT(row, frame->height)
 		picture_draw_row(&picture, row);
 	fputs("</g>\n</svg>\n", stream);
 }

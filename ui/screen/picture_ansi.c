@@ -23,7 +23,7 @@ static void write_look(FILE *stream, struct look look)
 		{ MARK_BOLD, 1 }, { MARK_DIM, 2 }, { MARK_UNDERLINE, 4 }, { MARK_REVERSE, 7 },
 	};
 	fputs("\033[0", stream);
-	for (size_t i = 0; i < COUNT_OF(marks); i++)
+	FOR(i, COUNT_OF(marks))
 		if (look.marks & marks[i].mark)
 			fprintf(stream, ";%d", marks[i].number);
 	if (look.colour >= 0)
@@ -36,9 +36,9 @@ static void write_look(FILE *stream, struct look look)
 void picture_ansi(const struct frame *frame, const struct palette *palette, FILE *stream)
 {
 	static const struct look plain = { .colour = -1 };
-	for (int y = 0; y < frame->height; y++) {
+	FOR_INT(y, frame->height) {
 		struct look now = plain;
-		for (int x = 0; x < frame->width; x++) {
+		FOR_INT(x, frame->width) {
 			const struct cell *cell = &frame->cell[y * frame->width + x];
 			struct look look = cell_look(palette, cell);
 			char bytes[5];

@@ -58,7 +58,7 @@ static struct look theme_look_of(enum theme theme, enum role role)
 
 void palette_fill(struct palette *palette, enum theme theme)
 {
-	for (int i = 0; i < CELL_ROLES; i++)
+	FOR_INT(i, CELL_ROLES)
 		palette->look[i] = theme_look_of(theme, (enum role)i);
 	palette->mono = theme == THEME_MONO;
 }

@@ -19,7 +19,7 @@ bool challenge_played(const struct challenge *challenge, const struct model *mod
 	static const enum knob_id used[] = { MEMORY_KNOBS, K_in_place };
 	bool same = challenge->on && challenge->graph == model->plan->graph->fingerprint &&
 		challenge->scenario.pins == model->plan->scenario.pins;
-	for (size_t i = 0; i < COUNT_OF(used); i++)
+	FOR(i, COUNT_OF(used))
 		same = same && challenge->scenario.value[used[i]] == model->plan->scenario.value[used[i]];
 	return same;
 }

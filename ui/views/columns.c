@@ -18,7 +18,7 @@ enum { USUAL = COUNT_OF(usual), USUAL_FIRST = 4 };
 
 static int column_place(const struct column_set *set, enum column column)
 {
-	for (int i = 0; i < set->count; i++)
+	FOR_INT(i, set->count)
 		if (set->column[i] == column)
 			return i;
 	return -1;
@@ -28,13 +28,13 @@ static enum status column_find(const char *word, enum column *column, struct err
 {
 	struct nearest nearest = { .wanted = word };
 	char near[120];
-	for (int i = 0; i < COLUMN_COUNT; i++) {
+	FOR_INT(i, COLUMN_COUNT) {
 		*column = (enum column)i;
 		if (strcmp(columns[i].word, word) == 0)
 			return OK;
 		nearest_consider(&nearest, columns[i].word);
 	}
-	return fail(error, BAD_INPUT, "there is no column \"%s\"%s", word, nearest_text(&nearest, "", near, sizeof near));
+	return refuse(error, "there is no column \"%s\"%s", word, nearest_text(&nearest, "", near, sizeof near));
 }
 
 /* A word that is no column (the nearest is named), one twice, or none at all are refused. */
@@ -48,7 +48,7 @@ enum status column_list_read(struct column_set *set, const char *text, struct er
 		PRINT_TO(word, "%.*s", (int)length, at);
 		TRY(column_find(word, &column, error));
 		if (column_place(&read, column) >= 0)
-			return fail(error, BAD_INPUT, "column %s is there twice", word);
+			return refuse(error, "column %s is there twice", word);
 		read.column[read.count++] = (uint8_t)column;
 		at += length;
 		if (!*at)
@@ -62,7 +62,7 @@ char *column_list_text(const struct column_set *set, char text[COLUMN_LIST_BYTES
 {
 	struct words words = { text, COLUMN_LIST_BYTES, 0 };
 	snprintf(text, COLUMN_LIST_BYTES, "usual");
-	for (int i = 0; i < set->count; i++)
+	FOR_INT(i, set->count)
 		words_add(&words, "%s%s", i ? "," : "", columns[set->column[i]].word);
 	return text;
 }
@@ -76,12 +76,12 @@ static void arrange_usual(int width, struct column_layout *layout)
 {
 	bool show[COLUMN_COUNT] = { [COLUMN_NAME] = true };
 	int used = NAME_MIN + GAP;
-	for (int i = 0; i < USUAL; i++) {
+	FOR_INT(i, USUAL) {
 		int more = columns[usual[i]].width + GAP, name = i < USUAL_FIRST ? 0 : NAME_WANTED - NAME_MIN;
 		show[usual[i]] = used + more + name <= width;
 		used += show[usual[i]] ? more : 0;
 	}
-	for (int i = 0; i < COLUMN_COUNT; i++)
+	FOR_INT(i, COLUMN_COUNT)
 		if (show[i])
 			layout->column[layout->count++] = (enum column)i;
 }
@@ -106,12 +106,12 @@ void columns_arrange(const struct column_set *set, int width, struct column_layo
 		arrange_usual(width, layout);
 	if (fits < set->count)
 		fits = columns_fitting(set, width -= LEFT_OUT);
-	for (int i = 0; i < fits; i++)
+	FOR_INT(i, fits)
 		layout->column[layout->count++] = (enum column)set->column[i];
 	layout->left_out = set->count - fits;
-	for (int i = 0; i < layout->count; i++)
+	FOR_INT(i, layout->count)
 		used += columns[layout->column[i]].width + GAP;
-	for (int i = 0; i < layout->count; i++) {
+	FOR_INT(i, layout->count) {
 		layout->x[i] = x;
 		layout->width[i] = layout->column[i] != COLUMN_NAME ? columns[layout->column[i]].width
 			: width > used ? width - used

@@ -27,7 +27,7 @@ void details_arrange(
 	}
 	int spare = details->count ? (details->from - from) / (2 * details->count) : 0,
 		x = details->from -= spare * details->count;
-	for (int i = 0; i < details->count; i++) {
+	FOR_INT(i, details->count) {
 		bool words = !columns[details->column[i]].right;
 		details->width[i] += words ? spare : 0;
 		details->x[i] = x + GAP;
@@ -37,7 +37,7 @@ void details_arrange(
 
 void details_titles(struct frame *frame, int y, const struct details *details, bool of_ops)
 {
-	for (int i = 0; i < details->count; i++) {
+	FOR_INT(i, details->count) {
 		const struct column_text *column = &columns[details->column[i]];
 		const char *title = of_ops && details->column[i] == COLUMN_MAKER ? "operator"
 			: of_ops && details->column[i] == COLUMN_SHAPE ? "makes"
@@ -61,7 +61,7 @@ void details_of_op(struct frame *frame, int y, const struct details *details, co
 {
 	const struct op *op = &plan->graph->op[id];
 	char text[300];
-	for (int i = 0; i < details->count; i++) {
+	FOR_INT(i, details->count) {
 		enum column column = details->column[i];
 		text[0] = '\0';
 		if (column == COLUMN_SHAPE && csr_length(&plan->graph->writes, id) > 0)

@@ -31,7 +31,7 @@ static const char *const part_names[PART_COUNT] = { DEVICE_PARTS(X) };
 static int devices_tab_at(int part)
 {
 	int at = 1;
-	for (int i = 0; i < part; i++)
+	FOR_INT(i, part)
 		at += text_cells(part_names[i]) + 3;
 	return at;
 }
@@ -39,7 +39,7 @@ static int devices_tab_at(int part)
 static void draw_tabs(struct frame *frame, enum device_part part)
 {
 	frame_repeat(frame, 0, 0, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
-	for (int i = 0; i < PART_COUNT; i++)
+	FOR_INT(i, PART_COUNT)
 		frame_print(frame, devices_tab_at(i), 0, i == (int)part ? ROLE_TAB_ACTIVE : ROLE_TAB, " %s ", part_names[i]);
 }
 

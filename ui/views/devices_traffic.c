@@ -62,7 +62,7 @@ void devices_draw_traffic(struct frame *frame, const struct model *model)
 	frame_right(frame, BYTES_END, 0, ROLE_LABEL, "sent");
 	frame_right(frame, TIME_END, 0, ROLE_LABEL, "time");
 	FOR(a, sharded->sharding.mesh.axes)
-		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
+		FOR_INT(c, COLLECTIVE_COUNT) {
 			const struct traffic *traffic = &model->plan->traffic.of[a][c];
 			if (traffic->count == 0)
 				continue;

@@ -34,7 +34,7 @@ static void fit_take_rows(struct fit_view *view, const struct model *model)
 {
 	const struct fit_list *list = &model->ways->list;
 	view->rows = 0;
-	for (int group = 0; group < GROUPS; group++)
+	FOR_INT(group, GROUPS)
 		FOR(i, list->ways) {
 			const struct fit_way *way = &list->way[i];
 			bool helps = (way->planned || way->above) && way->came.needs <= list->budget / 2 * 3;
@@ -64,7 +64,7 @@ static char *fit_name(const char *set, char *text, size_t size)
 	for (const char *at = set; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
 		PRINT_TO(word, "%.*s", (int)strcspn(at, " "), at);
 		const char *name = strncmp(word, "precision=", 10) == 0 || strncmp(word, "optimizer=", 10) == 0 ? word + 10 : word;
-		for (size_t i = 0; i < COUNT_OF(names); i++)
+		FOR(i, COUNT_OF(names))
 			name = strcmp(word, names[i].set) == 0 ? names[i].name : name;
 		bool pair = strchr(set, ' ');
 		if (*name)

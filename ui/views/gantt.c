@@ -120,7 +120,7 @@ static void draw_shares(struct frame *frame, int x, int y, const double share[2]
 static void draw_sums(struct frame *frame, int y, const struct gantt *gantt, const struct timetable *timetable,
 	uint32_t first, uint32_t end)
 {
-	for (int x = 0; x < gantt->plot.width; x++) {
+	FOR_INT(x, gantt->plot.width) {
 		int64_t from, to, sum[2] = { 0, 0 };
 		gantt_column(gantt, x, &from, &to);
 		FOR_FROM(rank, first, end) {
@@ -231,7 +231,7 @@ static void gantt_draw_amounts(
 static void draw_rows(struct frame *frame, const struct gantt *gantt, const struct timetable *timetable, int64_t limit)
 {
 	char text[32];
-	for (int row = 0; row < gantt->plot.height; row++) {
+	FOR_INT(row, gantt->plot.height) {
 		uint32_t first, end;
 		int y = gantt->plot.y + row;
 		gantt_row(gantt, timetable, row, &first, &end);

@@ -31,12 +31,12 @@ static void gantt_memory_draw_area(struct frame *frame, struct rect rect, const 
 	double unit = scale > 0 ? (double)rect.height * EIGHTHS / (double)scale : 0;
 	int64_t fixed = (int64_t)((double)timetable->fixed[rank] * unit + 0.5);
 	int budget = limit >= 0 && limit < scale ? rect.height - 1 - (int)((double)limit * unit) / EIGHTHS : -1;
-	for (int x = 0; x < rect.width; x++) {
+	FOR_INT(x, rect.width) {
 		int64_t from, to;
 		gantt_column(gantt, x, &from, &to);
 		int64_t bytes = timetable_most(timetable, rank, from, to), height = (int64_t)((double)bytes * unit + 0.5);
 		bool over = limit >= 0 && bytes > limit;
-		for (int row = 0; row < rect.height; row++) {
+		FOR_INT(row, rect.height) {
 			int64_t below = (int64_t)(rect.height - 1 - row) * EIGHTHS;
 			gantt_memory_draw_cell(
 				frame, rect.x + x, rect.y + row, clamp(fixed - below), clamp(height - below), over && row <= budget);

@@ -45,8 +45,8 @@ static uint8_t *map_shades(const struct tiles *tiles, const struct plan *plan)
 	uint8_t *met = shade + plan->laid_out->items;
 	FOR(s, plan->laid_out->items)
 		shade[s] = hash_mix(s) & 1;
-	for (int y = 0; y < tiles->rows; y++)
-		for (int x = 0; x < tiles->columns; x++) {
+	FOR_INT(y, tiles->rows)
+		FOR_INT(x, tiles->columns) {
 			uint32_t item = owner_at(tiles, y, x);
 			if (item == NONE || met[item])
 				continue;
@@ -85,7 +85,7 @@ static void keep_room(struct room *room, int *rooms, struct room found)
 static int find_rooms(const struct tiles *tiles, int cursor, struct room room[NAMES_MOST])
 {
 	int rooms = 0, rows = tiles->halves ? tiles->rows / 2 : tiles->rows;
-	for (int y = 0; y < rows; y++)
+	FOR_INT(y, rows)
 		for (int x = 0, from = 0; x <= tiles->columns; x++) {
 			uint32_t before = x > 0 ? owner_of_cell(tiles, y, from) : NONE;
 			bool ends = x == tiles->columns || x == cursor || from == cursor || owner_of_cell(tiles, y, x) != before;
@@ -104,7 +104,7 @@ static void map_names_draw(struct frame *frame, const struct tiles *tiles, int l
 {
 	struct room room[NAMES_MOST];
 	int rooms = find_rooms(tiles, cursor, room);
-	for (int i = 0; i < rooms; i++) {
+	FOR_INT(i, rooms) {
 		const char *name = item_name(plan, room[i].item);
 		int cells = text_cells(name), x = left + room[i].x;
 		enum role role = ground(context, room[i].item);
@@ -124,10 +124,10 @@ static void map_legend_draw(struct frame *frame, int y, const struct tiles *tile
 {
 	bool there[CATEGORIES] = { false };
 	int x = 0, width = frame->window.width;
-	for (int i = 0; i < tiles->rows * tiles->columns; i++)
+	FOR_INT(i, tiles->rows * tiles->columns)
 		if (tiles->tile[i].owner != NONE)
 			there[item_kind(plan, tiles->tile[i].owner)] = true;
-	for (int kind = 0; kind < CATEGORIES; kind++) {
+	FOR_INT(kind, CATEGORIES) {
 		int cells = text_cells(category_names[kind]) + 4;
 		if (!there[kind] || x + cells > width)
 			continue;
@@ -251,7 +251,7 @@ static void paint_all(struct map *map, const struct model *model, int64_t low, i
 			(double)(offset - low) / per_row,
 		      (double)(offset + plan->laid_out->bytes[item] - low) / per_row);
 	}
-	for (int i = 0; i < map->grid.rows * map->grid.columns; i++)
+	FOR_INT(i, map->grid.rows * map->grid.columns)
 		if (map->grid.tile[i].used < 0.5)
 			map->grid.tile[i].owner = NONE;
 }
@@ -264,7 +264,7 @@ static bool build_grid(struct map *map, const struct model *model, int height, i
 	const uint64_t parts[] = { model->plan->serial, model->zoom_first, model->zoom_count, (uint64_t)low, (uint64_t)high,
 				   map->persistent_hidden, (uint64_t)rows, (uint64_t)width };
 	uint64_t key = 1;
-	for (size_t i = 0; i < COUNT_OF(parts); i++)
+	FOR(i, COUNT_OF(parts))
 		key = hash_join(key, parts[i]);
 	if (map->grid.tile && map->key == key)
 		return true;
@@ -272,7 +272,7 @@ static bool build_grid(struct map *map, const struct model *model, int height, i
 	MAKE(map->grid.tile, (size_t)rows * (size_t)width);
 	if (!map->grid.tile)
 		return false;
-	for (int i = 0; i < rows * width; i++)
+	FOR_INT(i, rows * width)
 		map->grid.tile[i].owner = NONE;
 	map->grid.halves = halves;
 	map->grid.rows = rows;
@@ -336,8 +336,8 @@ static enum role ground_of(const void *context, uint32_t item)
 static void draw_tiles(struct frame *frame, const struct map *map, const struct model *model, int left, int height)
 {
 	bool halves = map->grid.halves;
-	for (int y = 0; y < height; y++)
-		for (int x = 0; x < map->grid.columns; x++) {
+	FOR_INT(y, height)
+		FOR_INT(x, map->grid.columns) {
 			const struct tile *tile = &map->grid.tile[(halves ? 2 * y : y) * map->grid.columns + x];
 			if (halves)
 				draw_halves(frame, left + x, y, map, model, tile->owner, tile[map->grid.columns].owner);
@@ -348,7 +348,7 @@ static void draw_tiles(struct frame *frame, const struct map *map, const struct 
 		}
 	int cursor = model_column_of(model, model_position(model), map->grid.columns);
 	map_names_draw(frame, &map->grid, left, cursor, model->plan, ground_of, &(struct shown_as){ map, model });
-	for (int y = 0; y < height; y++) {
+	FOR_INT(y, height) {
 		const struct tile *tile = &map->grid.tile[(halves ? 2 * y + 1 : y) * map->grid.columns + cursor];
 		enum role ground = tile_role(map, model, tile->owner);
 		if (ground != ROLE_CURSOR)

@@ -58,7 +58,7 @@ static void draw_lanes(struct frame *frame, struct rect rect, const struct order
 static void order_rows_draw_bar(struct frame *frame, int x, int y, int64_t live, int64_t base, int64_t peak)
 {
 	int filled = peak > base ? (int)((double)(live - base) / (double)(peak - base) * BAR + 0.5) : 0;
-	for (int i = 0; i < BAR; i++)
+	FOR_INT(i, BAR)
 		if (i < filled)
 			frame_glyph(frame, x + i, y, GLYPH_HEAVY, live == peak ? ROLE_BAD : ROLE_LABEL);
 		else

@@ -49,7 +49,7 @@ static enum status read_word(const char *at, size_t length, struct filter_word *
 	if (!failed)
 		return OK;
 	regerror(failed, &word->regex, why, sizeof why);
-	return fail(error, BAD_INPUT, "/%s/: %s", word->text, why);
+	return refuse(error, "/%s/: %s", word->text, why);
 }
 
 enum status row_filter_read(const char *text, struct row_filter *filter, struct error *error)
@@ -68,7 +68,7 @@ enum status row_filter_read(const char *text, struct row_filter *filter, struct 
 
 void row_filter_free(struct row_filter *filter)
 {
-	for (int i = 0; i < filter->words; i++)
+	FOR_INT(i, filter->words)
 		if (filter->word[i].how == WORD_REGEX)
 			regfree(&filter->word[i].regex);
 	filter->words = 0;
@@ -93,7 +93,7 @@ static bool row_filter_fits(const struct filter_word *word, const char *text)
 
 bool row_filter_passes(const struct row_filter *filter, const char *const value[ROW_FIELD_COUNT])
 {
-	for (int i = 0; i < filter->words; i++) {
+	FOR_INT(i, filter->words) {
 		const struct filter_word *word = &filter->word[i];
 		bool is = word->any_field ? row_filter_fits(word, value[ROW_NAME]) ||
 				(word->how == WORD_PART && row_filter_fits(word, value[ROW_KIND]))

@@ -166,7 +166,7 @@ static int runs_columns(const struct model *model, int knob[KNOB_COUNT], int wid
 {
 	int columns = 0;
 	*room = 0;
-	for (int k = 0; k < KNOB_COUNT; k++) {
+	FOR_INT(k, KNOB_COUNT) {
 		if (!runs_varies(model, k))
 			continue;
 		char text[64];
@@ -222,7 +222,7 @@ static void runs_draw_row(struct frame *frame, int y, const struct runs *runs, c
 		"verdict", "needs" };
 	int knob[KNOB_COUNT], width[KNOB_COUNT], room, x = NUMBER, columns = runs_columns(model, knob, width, &room);
 	char text[64];
-	for (int i = 0; i < RUN_FIGURES; i++) {
+	FOR_INT(i, RUN_FIGURES) {
 		enum role role = sorted[runs->sort] == (enum figure)i ? ROLE_KEY : ROLE_LABEL;
 		if (i < RUN_NEEDS && NUMBER + (RUN_FIGURES - i) * FIGURE + room > frame->window.width)
 			continue;
@@ -294,7 +294,7 @@ static void draw_knob_changes(struct frame *frame, struct rect rect, const struc
 {
 	int left = 0, y = rect.y, end = rect.y + rect.height;
 	char from[64], to[64];
-	for (int i = 0; i < KNOB_COUNT; i++)
+	FOR_INT(i, KNOB_COUNT)
 		left += !runs_same(i, given, theirs, ours);
 	if (left == 0 || rect.height < 1)
 		return;
@@ -318,7 +318,7 @@ static void draw_holders(struct frame *frame, struct rect rect, const struct bes
 	static const char *const heads[2] = { "at its peak only the baseline has", "at its peak only this plan has" };
 	int y = rect.y;
 	char text[32];
-	for (int side = 0; side < 2; side++) {
+	FOR_INT(side, 2) {
 		int64_t sum = 0;
 		FOR(i, beside->holders[side])
 			sum += beside->holder[side][i].bytes;

@@ -306,7 +306,7 @@ static uint32_t collect_freed(
 	const struct csr *const rows[] = { &problem->uses, &problem->products };
 	uint32_t count = 0;
 	*bytes = 0;
-	for (int r = 0; r < 2; r++)
+	FOR_INT(r, 2)
 		FOR_ITEMS(item, rows[r], op) {
 			if (!frees(schedule, item, op, position))
 				continue;

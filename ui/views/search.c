@@ -67,7 +67,7 @@ static bool search_make_rows(struct config_rows *list, const struct model *model
 	list->rows = list->selected = 0;
 	list->context = list->experts = false;
 	list->top = first ? 0 : list->top;
-	for (int part = 0; part < SEARCH_PARTS; part++) {
+	FOR_INT(part, SEARCH_PARTS) {
 		list->begin[part] = list->rows;
 		FOR(i, all->entries) {
 			const struct config_entry *entry = &all->entry[i];

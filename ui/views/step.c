@@ -49,7 +49,7 @@ static void curve_stack(
 	const struct scale *scale, const struct plan_index *index, uint32_t position, int64_t top[BANDS])
 {
 	int64_t sum = scale->beside;
-	for (int i = 0; i < BANDS; i++) {
+	FOR_INT(i, BANDS) {
 		sum += i ? index->category[(size_t)position * CATEGORIES + i - 1] : 0;
 		top[i] = eighths(scale, sum);
 	}
@@ -60,7 +60,7 @@ static int filler(const int64_t top[BANDS], int64_t from, int64_t to)
 {
 	int64_t most = to - (top[BANDS - 1] > from ? top[BANDS - 1] : from), below = from;
 	int best = -1;
-	for (int i = 0; i < BANDS; i++) {
+	FOR_INT(i, BANDS) {
 		int64_t end = top[i] < to ? top[i] : to;
 		if (end - below > 0 && end - below >= most) {
 			most = end - below;
@@ -103,12 +103,12 @@ static void draw_stack_cell(struct frame *frame, int x, int y, const int64_t top
 
 static void draw_columns(struct frame *frame, const struct scale *scale, const struct model *model)
 {
-	for (int x = 0; x < scale->plot.width; x++) {
+	FOR_INT(x, scale->plot.width) {
 		uint32_t first, last;
 		int64_t top[BANDS];
 		model_column(model, x, scale->plot.width, &first, &last);
 		curve_stack(scale, model->index, plan_highest(model->plan, first, last), top);
-		for (int y = 0; y < scale->plot.height; y++) {
+		FOR_INT(y, scale->plot.height) {
 			int64_t from = (int64_t)(scale->plot.height - 1 - y) * EIGHTHS;
 			if (frame->mono)
 				curve_draw_letter(frame, scale->plot.x + x, scale->plot.y + y, top, from);
@@ -137,7 +137,7 @@ static void draw_baseline(struct frame *frame, const struct scale *scale, const 
 	int64_t beside = plan_verdict(baseline).needed - plan_peak(baseline);
 	if (baseline->graph->ops == 0 || baseline->fingerprint == model->plan->fingerprint)
 		return;
-	for (int x = 0; x < scale->plot.width; x++) {
+	FOR_INT(x, scale->plot.width) {
 		uint32_t first, last;
 		model_column(model, x, scale->plot.width, &first, &last);
 		baseline_positions(model, &first, &last);
@@ -350,7 +350,7 @@ static void step_join(struct step_view *view)
 		if (groups > 0 && group[groups - 1].alike == group[i].alike) {
 			group[groups - 1].count++;
 			group[groups - 1].bytes += group[i].bytes;
-			for (int change = 0; change < CHANGES; change++)
+			FOR_INT(change, CHANGES)
 				group[groups - 1].of[change] += group[i].of[change];
 		} else
 			group[groups++] = group[i];
@@ -400,7 +400,7 @@ static bool step_find(struct step_view *view, const struct model *model)
 		if (model->span)
 			reason[i] = stays ? ALIVE_PERSISTENT : ALIVE_USED;
 		view->group[i] = (struct alive_group){ step_alike(plan, item, reason[i]), item, 1, bytes, .reason = reason[i] };
-		for (int change = 0; change < CHANGES; change++)
+		FOR_INT(change, CHANGES)
 			view->of[change] += view->group[i].of[change] = is[change] * bytes;
 	}
 	step_join(view);
@@ -444,7 +444,7 @@ static void step_draw_parts(struct frame *frame, int y, const struct verdict *ve
 	int64_t hundredths[LEDGER_PARTS + 1];
 	char text[32];
 	const char *unit = ledger_cents(verdict->needed > verdict->cap ? verdict->needed : verdict->cap, verdict, hundredths);
-	for (int part = 0; part < LEDGER_PARTS; part++)
+	FOR_INT(part, LEDGER_PARTS)
 		wanted += hundredths[part] ? text_cells(ledger_names[part]) + 2 : 0;
 	for (int part = 0; part <= LEDGER_PARTS; part++) {
 		bool sum = part == LEDGER_PARTS;
@@ -514,7 +514,7 @@ static void step_draw_span(struct frame *frame, int y, const struct step_view *v
 	frame_print(frame, 0, y, ROLE_TITLE, "span: ops %s to %s; most in it %s", count_text(from, number[0]),
 		count_text(to, number[1]),
 		bytes_text(model->plan->ordered->live[plan_highest(model->plan, from, to)], text, sizeof text));
-	for (int change = 0; change < CHANGES; change++)
+	FOR_INT(change, CHANGES)
 		words_add(&words, "%s%s %s", change ? " · " : "", change_names[change],
 			bytes_text(view->of[change], number[0], sizeof number[0]));
 	frame_words(frame, 0, y + 1, frame->window.width, ROLE_TEXT, text);

@@ -121,7 +121,7 @@ static const struct column_set *tensors_columns(const struct model *model)
 
 static void tensors_draw_header(struct frame *frame, const struct tensors *tensors, const struct column_layout *layout)
 {
-	for (int i = 0; i < layout->count; i++) {
+	FOR_INT(i, layout->count) {
 		const struct column_text *column = &columns[layout->column[i]];
 		bool sorted = layout->column[i] == tensors->sort, down = column->descending != tensors->reversed;
 		enum role role = sorted ? ROLE_TITLE : ROLE_LABEL;
@@ -144,7 +144,7 @@ static void tensors_draw_row(
 {
 	const struct tensor *tensor = &model->plan->graph->tensor[id];
 	enum role role = tensor->alias == NONE ? ROLE_TEXT : ROLE_FAINT;
-	for (int i = 0; i < layout->count; i++) {
+	FOR_INT(i, layout->count) {
 		enum column column = layout->column[i];
 		char text[300];
 		tensor_value_text(model->plan, id, column, text, sizeof text);
@@ -161,7 +161,7 @@ static void tensors_draw_row(
 static int draw_whole_name(struct frame *frame, int y, const struct graph *graph, const struct tensor *tensor,
 	const struct column_layout *layout)
 {
-	for (int i = 0; i < layout->count; i++)
+	FOR_INT(i, layout->count)
 		if (layout->column[i] == COLUMN_NAME && text_cells(tensor->name) > layout->width[i] &&
 			(tensor->writer == NONE || strcmp(tensor->name, graph->op[tensor->writer].name) != 0))
 			return frame_name(frame, 0, y, frame->window.width, ROLE_TEXT, tensor->name) + 2;
@@ -311,7 +311,7 @@ static void sort_next(struct tensors *tensors, const struct model *model)
 	struct column_layout layout;
 	int next = 0;
 	columns_arrange(tensors_columns(model), tensors->width, &layout);
-	for (int i = 0; i < layout.count; i++)
+	FOR_INT(i, layout.count)
 		if (layout.column[i] == tensors->sort)
 			next = (i + 1) % layout.count;
 	tensors->reversed = false;

@@ -197,7 +197,7 @@ char *count_text(uint64_t count, char text[32])
 {
 	char digits[24];
 	int length = PRINT_TO(digits, "%llu", (unsigned long long)count), out = 0;
-	for (int i = 0; i < length; i++) {
+	FOR_INT(i, length) {
 		if (i > 0 && (length - i) % 3 == 0)
 			text[out++] = ',';
 		text[out++] = digits[i];
@@ -229,7 +229,7 @@ const char *ledger_cents(int64_t largest, const struct verdict *verdict, int64_t
 	while (unit < 3 && (double)largest < units[unit].bytes)
 		unit++;
 	int64_t missing = cents[LEDGER_PARTS] = (int64_t)((double)verdict->needed / units[unit].bytes * 100 + 0.5);
-	for (int part = 0; part < LEDGER_PARTS; part++) {
+	FOR_INT(part, LEDGER_PARTS) {
 		double exact = (double)verdict->part[part] / units[unit].bytes * 100;
 		cents[part] = (int64_t)exact;
 		left[part] = exact - (double)cents[part];
@@ -295,7 +295,7 @@ void view_request_scenario(struct model *model, const struct scenario *scenario)
 	char value[64];
 	struct words words = { model->request, sizeof model->request, 0 };
 	words_add(&words, "set");
-	for (int i = 0; i < KNOB_COUNT; i++)
+	FOR_INT(i, KNOB_COUNT)
 		if (scenario->value[i] != model->scenario->value[i])
 			words_add(&words, " %s=%s", knobs[i].name, knob_text((enum knob_id)i, scenario->value[i], value, sizeof value));
 	model->request_edit = false;

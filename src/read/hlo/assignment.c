@@ -113,13 +113,13 @@ static enum status assignment_finish(struct assignment *assignment)
 {
 	struct hlo_module *module = assignment->module;
 	int64_t *sum[PURPOSES] = { &module->arguments, &module->constants, &module->outputs, &module->temporary }, base = 0;
-	for (int purpose = 0; purpose < PURPOSES; purpose++)
+	FOR_INT(purpose, PURPOSES)
 		for (size_t i = 0; i < assignment->allocations; i++) {
 			struct allocation *allocation = &assignment->allocation[i];
 			if ((int)allocation->purpose != purpose)
 				continue;
 			if (allocation->bytes > BYTES_MAX - base)
-				return fail(assignment->error, BAD_INPUT, "the sizes of XLA's buffer assignment add up to more than 2^60 bytes");
+				return refuse(assignment->error, "the sizes of XLA's buffer assignment add up to more than 2^60 bytes");
 			allocation->base = base;
 			base += allocation->bytes;
 			*sum[purpose] += allocation->bytes;
@@ -284,7 +284,7 @@ static enum status allocation_line(struct assignment *assignment, struct span li
 		: assignment_has(line, ", constant")                      ? CONSTANT
 		: assignment_has(line, ", maybe-live-out")                ? RESULT
 		: TEMPORARY;
-	return bytes < 0 ? fail(assignment->error, BAD_INPUT, "an allocation without a size")
+	return bytes < 0 ? refuse(assignment->error, "an allocation without a size")
 		: add_allocation(assignment, purpose, (uint64_t)bytes);
 }
 
@@ -351,6 +351,6 @@ enum status hlo_assignment_text(const char *text, size_t size, struct hlo_module
 		at = line.end + 1;
 	}
 	if (status == OK && assignment.allocations == 0)
-		status = fail(error, BAD_INPUT, "it has no allocations");
+		status = refuse(error, "it has no allocations");
 	return assignment_done(&assignment, status);
 }

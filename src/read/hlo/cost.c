@@ -144,7 +144,7 @@ static int64_t hlo_cost_product(int64_t a, int64_t b)
 static int64_t hlo_cost_elements(const struct hlo_shape *shape)
 {
 	int64_t count = 1;
-	for (int i = 0; i < shape->rank; i++)
+	FOR_INT(i, shape->rank)
 		count = hlo_cost_product(count, shape->dim[i]);
 	return shape->tuple ? 0 : count;
 }

@@ -12,7 +12,7 @@ struct value { uint32_t *leaf, count; };
 static enum status too_deep(struct flat *flat, const struct hlo_instruction *instruction)
 {
 	flat->error->line = instruction->line;
-	return fail(flat->error, BAD_INPUT, "calls are nested more than %d deep, or call themselves, at \"%.60s\"",
+	return refuse(flat->error, "calls are nested more than %d deep, or call themselves, at \"%.60s\"",
 		HLO_DEPTH, instruction->name);
 }
 
@@ -86,7 +86,7 @@ static enum status flatten(struct flat *flat, struct scope *scope, struct value 
 static enum status flat_bad(struct flat *flat, const struct hlo_instruction *instruction, const char *what)
 {
 	flat->error->line = instruction->line;
-	return fail(flat->error, BAD_INPUT, "\"%.60s\" (%.40s) %s", instruction->name, instruction->opcode, what);
+	return refuse(flat->error, "\"%.60s\" (%.40s) %s", instruction->name, instruction->opcode, what);
 }
 
 static enum status concatenate(
@@ -291,7 +291,7 @@ static enum status flatten(struct flat *flat, struct scope *scope, struct value 
 		return fail_memory(flat->error);
 	FOR(i, computation->instructions) {
 		if (++flat->steps > STEPS_MOST)
-			return fail(flat->error, BAD_INPUT, "more than %u instructions once calls are inlined", STEPS_MOST);
+			return refuse(flat->error, "more than %u instructions once calls are inlined", STEPS_MOST);
 		TRY(add_instruction(flat, scope, &computation->instruction[i], &scope->value[i]));
 	}
 	*result = scope->value[computation->root];
@@ -381,7 +381,7 @@ static enum status flat_simulate(struct flat *flat, int64_t *peak)
 		dying[last[t]] += tensor->shape->bytes;
 		live += tensor->writer == NONE ? tensor->shape->bytes : 0;
 		if (live > BYTES_MAX || dying[last[t]] > BYTES_MAX)
-			return fail(flat->error, BAD_INPUT, "the sizes of a computation's buffers overflow");
+			return refuse(flat->error, "the sizes of a computation's buffers overflow");
 	}
 	*peak = live;
 	FOR(i, flat->ops) {
@@ -389,12 +389,12 @@ static enum status flat_simulate(struct flat *flat, int64_t *peak)
 			const struct flat_tensor *tensor = &flat->tensor[flat->argument[flat->op[i].write + k]];
 			live += tensor->storage == flat->argument[flat->op[i].write + k] ? tensor->shape->bytes : 0;
 			if (live > BYTES_MAX)
-				return fail(flat->error, BAD_INPUT, "the sizes of a computation's buffers overflow");
+				return refuse(flat->error, "the sizes of a computation's buffers overflow");
 		}
 		*peak = live + flat->op[i].workspace > *peak ? live + flat->op[i].workspace : *peak;
 		live -= dying[i];
 	}
-	return *peak > BYTES_MAX ? fail(flat->error, BAD_INPUT, "the sizes of a computation's buffers overflow") : OK;
+	return *peak > BYTES_MAX ? refuse(flat->error, "the sizes of a computation's buffers overflow") : OK;
 }
 
 static enum status find_workspaces(struct flat *flat);

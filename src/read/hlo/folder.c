@@ -18,7 +18,7 @@ static int ending_of(const char *name, size_t *length)
 {
 	size_t size = strlen(name);
 	size -= size > 3 && strcmp(name + size - 3, ".gz") == 0 ? 3 : 0;
-	for (int i = 0; i < ENDINGS; i++) {
+	FOR_INT(i, ENDINGS) {
 		size_t end = strlen(endings[i]);
 		if (size >= end && memcmp(name + size - end, endings[i], end) == 0) {
 			*length = size - end;
@@ -114,13 +114,13 @@ static enum status folder_choose(
 	for (size_t i = 1; i < files->files; i++)
 		at = folder_is_better(&files->file[i], &files->file[at]) ? i : at;
 	if (wanted > files->files)
-		return fail(error, BAD_INPUT, "--graph %" PRIu32 ": the folder has %zu module%s of XLA", wanted, files->files,
+		return refuse(error, "--graph %" PRIu32 ": the folder has %zu module%s of XLA", wanted, files->files,
 			files->files == 1 ? "" : "s");
 	at = wanted ? wanted - 1 : at;
 	found->modules = (uint32_t)files->files;
 	found->number = (uint32_t)at + 1;
 	if (PRINT_TO(found->path, "%s/%s", path, files->file[at].name) >= (int)sizeof found->path)
-		return fail(error, BAD_INPUT, "the file's name is too long");
+		return refuse(error, "the file's name is too long");
 	return list_modules(files, found, error);
 }
 

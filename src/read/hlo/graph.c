@@ -58,7 +58,7 @@ static void hlo_graph_add_part(char *module, size_t size, const char *part, size
 		length -= (size_t)(open + 1 - part) + 1;
 		part = open + 1;
 	}
-	for (size_t i = 0; i < COUNT_OF(dull); i++)
+	FOR(i, COUNT_OF(dull))
 		if (strlen(dull[i]) == length && memcmp(dull[i], part, length) == 0)
 			return;
 	size_t used = strlen(module);
@@ -154,7 +154,7 @@ static const struct { const char *opcode, *type;
 
 static const char *hlo_graph_op_type(const struct hlo_instruction *instruction, char *text, size_t size)
 {
-	for (size_t i = 0; i < COUNT_OF(collectives); i++)
+	FOR(i, COUNT_OF(collectives))
 		if (opcode(instruction, collectives[i].opcode))
 			return collectives[i].type;
 	snprintf(text, size, "xla.%.100s", instruction->opcode);
@@ -270,7 +270,7 @@ static enum status hlo_graph_add_op(struct making *making, const struct flat_op 
 
 static bool hlo_graph_is_collective(const struct hlo_instruction *instruction)
 {
-	for (size_t i = 0; i < COUNT_OF(collectives); i++)
+	FOR(i, COUNT_OF(collectives))
 		if (opcode(instruction, collectives[i].opcode))
 			return true;
 	return false;
@@ -384,7 +384,7 @@ struct graph *hlo_graph(const struct hlo_module *module, bool open_fusions, cons
 	struct making making = { .error = error };
 	making.flat = (struct flat){ .module = module, .error = error, .arena = &making.arena, .open = open_fusions };
 	making.draft = draft_new();
-	for (int loop = 0; loop < 2; loop++)
+	FOR_INT(loop, 2)
 		ROOM(&making.arena, making.flat.body[loop], module->computations);
 	enum status status = ROOM(&making.arena, making.memo, module->computations) && making.draft &&
 		making.flat.body[0] && making.flat.body[1] ? OK : fail_memory(making.error);

@@ -39,7 +39,7 @@ static const struct { const char *name; int dtype;
 
 int hlo_dtype(const char *name, size_t length)
 {
-	for (size_t i = 0; i < COUNT_OF(types); i++)
+	FOR(i, COUNT_OF(types))
 		if (strlen(types[i].name) == length && memcmp(types[i].name, name, length) == 0)
 			return types[i].dtype;
 	return -1;
@@ -62,7 +62,7 @@ void hlo_add_devices(struct hlo_module *module, uint32_t devices)
 bool hlo_partitioned_away(const char *target, size_t length)
 {
 	static const char *const targets[] = { "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape" };
-	for (size_t i = 0; i < COUNT_OF(targets); i++)
+	FOR(i, COUNT_OF(targets))
 		if (length == strlen(targets[i]) && memcmp(target, targets[i], length) == 0)
 			return true;
 	return length > 8 && memcmp(target, "xla.sdy.", 8) == 0;
@@ -80,7 +80,7 @@ bool hlo_shape_finish(struct hlo_shape *shape)
 	if (shape->tuple)
 		return true;
 	shape->unsized |= bits == 0;
-	for (int i = 0; i < shape->rank; i++)
+	FOR_INT(i, shape->rank)
 		if (shape->dim[i] < 0 || __builtin_mul_overflow(bits, shape->dim[i], &bits) || bits > BYTES_MAX)
 			return false;
 	shape->bytes = shape->unsized ? 0 : (bits + 7) / 8;

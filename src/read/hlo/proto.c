@@ -22,7 +22,7 @@ struct reader {
 
 static enum status proto_bad(struct reader *reader, const char *what)
 {
-	return fail(reader->error, BAD_INPUT, "not an HLO proto: %s", what);
+	return refuse(reader->error, "not an HLO proto: %s", what);
 }
 
 static const char *proto_text_of(struct reader *reader, struct wire body)
@@ -136,7 +136,7 @@ static bool installed(struct wire file)
 static const char *proto_frame_text(struct reader *reader, uint64_t id)
 {
 	uint64_t frame[4], location[4], best[4] = { 0 };
-	for (int steps = 0; steps < 200; steps++) {
+	FOR_INT(steps, 200) {
 		proto_row_of(reader, FRAMES, id, frame);
 		proto_row_of(reader, LOCATIONS, frame[1], location);
 		struct wire file = proto_name_of(reader, FILES, location[1]);
@@ -672,7 +672,7 @@ enum status hlo_proto_read(const char *data, size_t size, struct hlo_module *mod
 	for (size_t i = 0; i < reader.orders; i++)
 		mem_free(reader.order[i].instruction);
 	mem_free(reader.order);
-	for (int i = 0; i < 4; i++)
+	FOR_INT(i, 4)
 		mem_free(reader.table[i].row);
 	return error_set(error, status);
 }

@@ -12,7 +12,7 @@ enum status scan_bad(struct scanner *scanner, const char *format, ...)
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
 	scanner->error->line = scanner->line;
-	return fail(scanner->error, BAD_INPUT, "%s", text);
+	return refuse(scanner->error, "%s", text);
 }
 
 enum status scan_no_memory(struct scanner *scanner)

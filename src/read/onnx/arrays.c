@@ -30,7 +30,7 @@ static int arrays_compare(const char *op, int64_t a, int64_t b)
 		{ "Or", a || b },
 		{ "Xor", !a != !b },
 	};
-	for (size_t i = 0; i < COUNT_OF(all); i++)
+	FOR(i, COUNT_OF(all))
 		if (strcmp(op, all[i].op) == 0)
 			return all[i].truth;
 	return -1;
@@ -326,7 +326,7 @@ void infer_reshape(struct infer *infer)
 	struct onnx_shape made = { .dims = (uint8_t)(count > 0 ? count : 0) };
 	if (!a || count < 0 || !infer_product(a->dim, a->dims, &elements))
 		return;
-	for (int i = 0; i < count; i++) {
+	FOR_INT(i, count) {
 		if (list[i] == -1 && open >= 0)
 			return;
 		open = list[i] == -1 ? i : open;
@@ -364,13 +364,13 @@ void infer_squeeze(struct infer *infer)
 	struct onnx_shape made = { 0 };
 	if (!a || count == -1)
 		return;
-	for (int i = 0; i < count; i++) {
+	FOR_INT(i, count) {
 		int axis = infer_axis(axes[i], a->dims);
 		if (axis < 0)
 			return;
 		leave[axis] = true;
 	}
-	for (int i = 0; i < a->dims; i++)
+	FOR_INT(i, a->dims)
 		if (count == -2 ? a->dim[i] != 1 : !leave[i])
 			made.dim[made.dims++] = a->dim[i];
 	infer_result(infer, 0, &made, a->dtype);
@@ -387,13 +387,13 @@ void infer_unsqueeze(struct infer *infer)
 	if (!a || count < 0 || a->dims + count > DIMS_MAX)
 		return;
 	made.dims = (uint8_t)(a->dims + count);
-	for (int i = 0; i < count; i++) {
+	FOR_INT(i, count) {
 		int axis = infer_axis(axes[i], made.dims);
 		if (axis < 0 || new[axis])
 			return;
 		new[axis] = true;
 	}
-	for (int i = 0; i < made.dims; i++)
+	FOR_INT(i, made.dims)
 		made.dim[i] = new[i] ? 1 : a->dim[from++];
 	infer_result(infer, 0, &made, a->dtype);
 	copy_values(infer);
@@ -409,7 +409,7 @@ void infer_transpose(struct infer *infer)
 	struct onnx_shape made = { .dims = a->dims };
 	int64_t stride[DIMS_MAX], turned[DIMS_MAX];
 	infer_strides(a, stride);
-	for (int i = 0; i < a->dims; i++) {
+	FOR_INT(i, a->dims) {
 		int from = count < 0 ? a->dims - 1 - i : infer_axis(perm[i], a->dims);
 		if (from < 0)
 			return;
@@ -443,7 +443,7 @@ void infer_tile(struct infer *infer)
 	if (!a || !times || times->values != a->dims)
 		return;
 	struct onnx_shape made = *a;
-	for (int i = 0; i < a->dims; i++)
+	FOR_INT(i, a->dims)
 		if (times->value[i] < 0 || __builtin_mul_overflow(made.dim[i], times->value[i], &made.dim[i]))
 			return;
 	infer_result(infer, 0, &made, a->dtype);
@@ -458,9 +458,9 @@ void infer_gather(struct infer *infer)
 	struct onnx_shape made = { 0 };
 	if (!a || !at || axis < 0 || a->dims - 1 + at->dims > DIMS_MAX)
 		return;
-	for (int i = 0; i < axis; i++)
+	FOR_INT(i, axis)
 		made.dim[made.dims++] = a->dim[i];
-	for (int i = 0; i < at->dims; i++)
+	FOR_INT(i, at->dims)
 		made.dim[made.dims++] = at->dim[i];
 	for (int i = axis + 1; i < a->dims; i++)
 		made.dim[made.dims++] = a->dim[i];
@@ -523,7 +523,7 @@ void infer_slice(struct infer *infer)
 	struct onnx_shape made = *a;
 	int64_t stride[DIMS_MAX], base = 0;
 	infer_strides(a, stride);
-	for (int i = 0; i < count; i++) {
+	FOR_INT(i, count) {
 		int axis = infer_axis(named >= 0 ? axes[i] : i, a->dims);
 		step[i] = steps >= 0 ? step[i] : 1;
 		if (axis < 0 || step[i] == 0)
@@ -602,7 +602,7 @@ void infer_pad(struct infer *infer)
 	if (!a || count < 0 || named == -1 || count != 2 * (named >= 0 ? named : a->dims))
 		return;
 	struct onnx_shape made = *a;
-	for (int i = 0; i < count / 2; i++) {
+	FOR_INT(i, count / 2) {
 		int axis = infer_axis(named >= 0 ? axes[i] : i, a->dims);
 		if (axis < 0 || __builtin_add_overflow(made.dim[axis], pads[i], &made.dim[axis]) ||
 			__builtin_add_overflow(made.dim[axis], pads[i + count / 2], &made.dim[axis]) || made.dim[axis] < 0)

@@ -21,7 +21,7 @@ bool infer_has(const struct infer *infer, uint32_t i)
 bool infer_product(const int64_t *dim, int count, int64_t *elements)
 {
 	*elements = 1;
-	for (int i = 0; i < count; i++)
+	FOR_INT(i, count)
 		if (dim[i] < 0 || __builtin_mul_overflow(*elements, dim[i], elements))
 			return false;
 	return true;
@@ -107,7 +107,7 @@ void infer_pick(struct infer *infer, const struct onnx_shape *made, int64_t base
 		: NULL;
 	for (int64_t i = 0; value && i < elements; i++) {
 		int64_t place = base;
-		for (int k = 0; k < made->dims; k++)
+		FOR_INT(k, made->dims)
 			place += at[k] * stride[k];
 		value[i] = place >= 0 && place < (int64_t)from->values ? from->value[place] : 0;
 		for (int k = made->dims - 1; k >= 0 && ++at[k] == made->dim[k]; k--)

@@ -34,7 +34,7 @@ struct reader {
 
 static enum status onnx_bad(struct reader *reader, const char *what)
 {
-	return fail(reader->error, BAD_INPUT, "not an ONNX model: %s", what);
+	return refuse(reader->error, "not an ONNX model: %s", what);
 }
 
 static size_t onnx_least(size_t a, size_t b)
@@ -289,7 +289,7 @@ static enum status onnx_add_tensor(struct reader *reader, uint32_t id, enum kind
 	int64_t bits = sized ? dtype_bits[shape->dtype] : 0;
 	for (uint8_t i = 0; i < shape->dims && sized; i++)
 		if (shape->dim[i] < 0 || __builtin_mul_overflow(bits, shape->dim[i], &bits) || bits > BYTES_MAX)
-			return fail(reader->error, BAD_INPUT, "the size of \"%.60s\" overflows", shape->name);
+			return refuse(reader->error, "the size of \"%.60s\" overflows", shape->name);
 	size_t length = strlen(shape->name);
 	char *unique = arena_alloc(&reader->arena, length + 25, 1);
 	if (!unique)
@@ -355,7 +355,7 @@ static bool of_known_domain(const char *type)
 			"SoftmaxGrad_13 LogSoftmaxGrad LogSoftmaxGrad_13 SoftmaxCrossEntropyLossGrad AdamOptimizer " },
 		{ "ai.onnx.preview.training.", " Adagrad Adam Momentum " },
 	};
-	for (size_t i = 0; i < COUNT_OF(known); i++) {
+	FOR(i, COUNT_OF(known)) {
 		char word[80];
 		size_t length = strlen(known[i].domain);
 		if (strncmp(type, known[i].domain, length))
@@ -517,7 +517,7 @@ static enum status onnx_add_node(struct reader *reader, struct wire node)
 		if (out[i] == NONE)
 			continue;
 		if (reader->shape[out[i]].tensor != NONE)
-			return fail(reader->error, BAD_INPUT, "\"%.60s\" is made twice, or after it is read", out_name[i]);
+			return refuse(reader->error, "\"%.60s\" is made twice, or after it is read", out_name[i]);
 		if (i == 0)
 			infer(reader, type, in, ins, out[i]);
 		TRY(onnx_add_result(reader, id, out[i], onnx_is_view(reader, type) ? source : NONE));

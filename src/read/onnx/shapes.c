@@ -87,14 +87,14 @@ static bool windows_of(struct wire node, int spatial, struct windows *windows)
 	int strides = onnx_ints(node, "strides", windows->stride, DIMS_MAX),
 		dilations = onnx_ints(node, "dilations", windows->dilation, DIMS_MAX);
 	int pads = onnx_ints(node, "pads", windows->pad, 2 * DIMS_MAX);
-	for (int i = 0; i < spatial; i++) {
+	FOR_INT(i, spatial) {
 		windows->stride[i] = strides == spatial ? windows->stride[i] : 1;
 		windows->dilation[i] = dilations == spatial ? windows->dilation[i] : 1;
 		if (windows->stride[i] < 1 || windows->dilation[i] < 1 || windows->stride[i] > WINDOW_MOST ||
 			windows->dilation[i] > WINDOW_MOST)
 			return false;
 	}
-	for (int i = 0; i < 2 * spatial; i++) {
+	FOR_INT(i, 2 * spatial) {
 		windows->pad[i] = pads == 2 * spatial ? windows->pad[i] : 0;
 		if (windows->pad[i] < 0 || windows->pad[i] > WINDOW_MOST)
 			return false;
@@ -129,7 +129,7 @@ static void window_of(struct infer *infer, uint32_t weights, int dtype)
 		return;
 	struct onnx_shape made = *a;
 	made.dim[1] = convolves ? weight->dim[0] : a->dim[1];
-	for (int i = 0; i < spatial; i++) {
+	FOR_INT(i, spatial) {
 		if (convolves)
 			windows.kernel[i] = weight->dim[i + 2];
 		if (windows.kernel[i] < 1 || windows.kernel[i] > WINDOW_MOST || a->dim[i + 2] < 0 || a->dim[i + 2] > INT32_MAX)
@@ -162,7 +162,7 @@ static void conv_transpose(struct infer *infer)
 	struct onnx_shape made = *a;
 	if (groups < 1 || __builtin_mul_overflow(weight->dim[1], groups, &made.dim[1]))
 		return;
-	for (int i = 0; i < spatial; i++) {
+	FOR_INT(i, spatial) {
 		int64_t kernel = weight->dim[i + 2], size = a->dim[i + 2];
 		if (kernel < 1 || kernel > WINDOW_MOST || size < 1 || size > INT32_MAX)
 			return;
@@ -200,14 +200,14 @@ static void shapes_reduce(struct infer *infer)
 		axes[0] = onnx_int(node, "axis", 0);
 	if (!a || count == -1)
 		return;
-	for (int i = 0; i < count; i++) {
+	FOR_INT(i, count) {
 		int axis = infer_axis(axes[i], a->dims);
 		if (axis < 0)
 			return;
 		summed[axis] = true;
 	}
 	bool all = count <= 0 && !onnx_int(node, "noop_with_empty_axes", 0);
-	for (int i = 0; i < a->dims; i++)
+	FOR_INT(i, a->dims)
 		if (keep || !(all || summed[i]))
 			made.dim[made.dims++] = all || summed[i] ? 1 : a->dim[i];
 	infer_result(infer, 0, &made, arg ? DTYPE_I64 : a->dtype);
@@ -236,7 +236,7 @@ static void one_hot(struct infer *infer)
 	struct onnx_shape made = { .dims = (uint8_t)(a->dims + 1) };
 	if (axis < 0)
 		return;
-	for (int i = 0; i < made.dims; i++)
+	FOR_INT(i, made.dims)
 		made.dim[i] = i == axis ? depth->value[0] : a->dim[from++];
 	infer_result(infer, 0, &made, values->dtype);
 }
@@ -572,7 +572,7 @@ enum status onnx_infer(const struct onnx_node *node, struct onnx_shape *shape, s
 {
 	struct infer infer = { .node = node, .shape = shape, .arena = arena };
 	size_t length = strlen(node->op);
-	for (size_t i = 0; i < COUNT_OF(table); i++)
+	FOR(i, COUNT_OF(table))
 		for (const char *at = strstr(table[i].ops, node->op); at && length; at = strstr(at + 1, node->op))
 			if (at > table[i].ops && at[-1] == ' ' && at[length] == ' ') {
 				table[i].fill(&infer);

@@ -34,7 +34,7 @@ struct reader {
 /* Says what is wrong, and in which cell if any. */
 static enum status fail_at(struct reader *reader, const char *what, struct slice cell)
 {
-	enum status status = fail(reader->error, BAD_INPUT, "%s%s%.*s", what, cell.length ? ": " : "",
+	enum status status = refuse(reader->error, "%s%s%.*s", what, cell.length ? ": " : "",
 				  (int)(cell.length > 60 ? 60 : cell.length), cell.text);
 	if (reader->error)
 		reader->error->line = reader->line;
@@ -90,7 +90,7 @@ static bool buffers_csv_parse_number(struct slice cell, int64_t *number)
 static enum status read_column_name(struct reader *reader, struct slice cell, int index)
 {
 	cell = buffers_csv_trim(cell);
-	for (size_t i = 0; i < COUNT_OF(column_names); i++) {
+	FOR(i, COUNT_OF(column_names)) {
 		if (strlen(column_names[i].name) != cell.length || memcmp(column_names[i].name, cell.text, cell.length))
 			continue;
 		enum column column = column_names[i].column;
@@ -107,7 +107,7 @@ static enum status buffers_csv_read_header(struct reader *reader, struct slice l
 	static const char *const required[] = { "id", "lower", "upper or end", "size" };
 	struct slice rest = line, cell;
 	int columns = 0;
-	for (int i = 0; i < COLUMN_KINDS; i++)
+	FOR_INT(i, COLUMN_KINDS)
 		reader->at[i] = -1;
 	while (buffers_csv_split(&rest, ',', &cell)) {
 		if (columns == COLUMNS_MOST)

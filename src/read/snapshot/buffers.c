@@ -77,7 +77,7 @@ static enum status snapshot_buffers_add(struct builder *builder, int64_t lower, 
 	struct buffers *buffers = &builder->csv->buffers;
 	int64_t rounded = align_up(size, SNAPSHOT_ALIGNMENT);
 	if (__builtin_add_overflow(builder->sum, rounded, &builder->sum) || builder->sum > BYTES_MAX)
-		return fail(builder->error, BAD_INPUT, "the sizes of the events add up to more than 2^60 bytes");
+		return refuse(builder->error, "the sizes of the events add up to more than 2^60 bytes");
 	*buffer = buffers->n++;
 	buffers->lower[*buffer] = lower;
 	buffers->upper[*buffer] = upper;
@@ -169,7 +169,7 @@ static void note_peak(struct builder *builder, int64_t step)
 {
 	if (builder->now[0] > builder->most[0])
 		builder->facts->peak_event = step;
-	for (int k = 0; k < 2; k++)
+	FOR_INT(k, 2)
 		builder->most[k] = builder->now[k] > builder->most[k] ? builder->now[k] : builder->most[k];
 }
 
@@ -214,7 +214,7 @@ static enum status find_reserved(
 			wide = end > BYTES_MAX;
 		}
 	if (wide)
-		return fail(builder->error, BAD_INPUT, "the sizes of the segments add up to more than 2^60 bytes");
+		return refuse(builder->error, "the sizes of the segments add up to more than 2^60 bytes");
 	/* Nothing reserved can have been negative. */
 	int64_t start = known && end - now > -least ? end - now : -least;
 	builder->facts->reserved = start + most;
@@ -287,7 +287,7 @@ enum status snapshot_buffers(const struct snapshot *snapshot, int64_t device, st
 	*facts = (struct snapshot_facts){ 0 };
 	const struct snapshot_trace *trace = find_trace(snapshot, device);
 	if (!trace)
-		return fail(error, BAD_INPUT, "the snapshot has no events of device %" PRId64, device);
+		return refuse(error, "the snapshot has no events of device %" PRId64, device);
 	*facts = (struct snapshot_facts){ .device = trace->device, .devices = snapshot->traces, .events = trace->events };
 	const struct snapshot_event *event = snapshot->event + trace->first;
 	struct builder builder = { .csv = csv, .facts = facts, .error = error, .end = trace->events };

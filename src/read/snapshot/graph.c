@@ -373,7 +373,7 @@ struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, u
 	struct making making = { .snapshot = snapshot, .csv = &csv, .facts = &facts, .groups = &groups, .error = error };
 	enum status status = snapshot_buffers(snapshot, device_of(snapshot, wanted), &csv, &facts, error);
 	if (status == BAD_INPUT && wanted > snapshot->traces)
-		status = fail(error, BAD_INPUT, "--graph %" PRIu32 ": it has events of %" PRIu32 " device%s", wanted,
+		status = refuse(error, "--graph %" PRIu32 ": it has events of %" PRIu32 " device%s", wanted,
 			snapshot->traces, snapshot->traces == 1 ? "" : "s");
 	if (status == OK && csv.buffers.n <= most)
 		status = snapshot_addresses(snapshot, &facts, &csv, error);

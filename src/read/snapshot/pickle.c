@@ -27,7 +27,7 @@ struct machine {
 
 static enum status pickle_refuse(struct machine *machine, const char *what)
 {
-	return fail(machine->error, BAD_INPUT, "byte %" PRIu64 ": %s", machine->before + machine->at, what);
+	return refuse(machine->error, "byte %" PRIu64 ": %s", machine->before + machine->at, what);
 }
 
 /* ---- bytes ---- */
@@ -352,13 +352,13 @@ static const struct { unsigned char code; const char *name; } calls[] = {
 
 static enum status pickle_unknown(struct machine *machine, unsigned char code)
 {
-	for (size_t i = 0; i < COUNT_OF(calls); i++)
+	FOR(i, COUNT_OF(calls))
 		if (calls[i].code == code)
-			return fail(machine->error, BAD_INPUT,
+			return refuse(machine->error,
 				"byte %" PRIu64 ": the pickle wants to import, build or call something (%s): nothing is executed, and "
 								"memory snapshots need none",
 				machine->before + machine->at, calls[i].name);
-	return fail(machine->error, BAD_INPUT, "byte %" PRIu64 ": 0x%02x is no opcode of pickle protocols 2 to 5",
+	return refuse(machine->error, "byte %" PRIu64 ": 0x%02x is no opcode of pickle protocols 2 to 5",
 		machine->before + machine->at, code);
 }
 

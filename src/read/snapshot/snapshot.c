@@ -48,7 +48,7 @@ static bool page_begin(struct page *page, struct error *error)
 			page->at = at + length;
 			return true;
 		}
-	fail(error, BAD_INPUT, "the page holds no snapshot in base64");
+	refuse(error, "the page holds no snapshot in base64");
 	return false;
 }
 
@@ -72,7 +72,7 @@ static ssize_t page_decode(struct page *page, unsigned char *out, size_t size, s
 			return -1;
 		unsigned value = page->have ? page_value_of(page->chunk[page->at++]) : 65;
 		if (value == 65) {
-			fail(error, BAD_INPUT, page->have ? "the page's snapshot is no base64" : "the page ends within its snapshot");
+			refuse(error, page->have ? "the page's snapshot is no base64" : "the page ends within its snapshot");
 			return -1;
 		}
 		page->ended = value == 64;
@@ -152,7 +152,7 @@ static const struct pickle_value absent;
 /* The values of the keys that are known, by the keys' words. The last one of a key counts, as in Python. */
 static void by_word(const struct pickle_value *pair, uint32_t count, const struct pickle_value *value[WORDS])
 {
-	for (int i = 0; i < WORDS; i++)
+	FOR_INT(i, WORDS)
 		value[i] = &absent;
 	FOR(i, count)
 		if (pair[2 * i].kind == PICKLE_WORD)
@@ -170,7 +170,7 @@ static enum status snapshot_read_size(
 	*size = value->number;
 	if (value->kind == PICKLE_NUMBER && value->number >= 0 && value->number <= BYTES_MAX)
 		return OK;
-	return fail(error, BAD_INPUT, "%s is missing, or is not a number from 0 to 2^60", whose);
+	return refuse(error, "%s is missing, or is not a number from 0 to 2^60", whose);
 }
 
 static enum status read_address(
@@ -179,7 +179,7 @@ static enum status read_address(
 	*address = value->number;
 	if (value->kind == PICKLE_NUMBER)
 		return OK;
-	return fail(error, BAD_INPUT, "%s is missing, or is not a number of 64 bits", whose);
+	return refuse(error, "%s is missing, or is not a number of 64 bits", whose);
 }
 
 /* What is kept of a list is a stack. Older snapshots have a block's stack in its history: it is not looked for there.
@@ -194,7 +194,7 @@ static enum status note_record(struct pickle_value *dict, enum note note, void *
 	size_t size, struct error *error)
 {
 	if (*count >= RECORDS_MOST)
-		return fail(error, BAD_INPUT, "there are too many events or blocks");
+		return refuse(error, "there are too many events or blocks");
 	if (!mem_reserve(records, room, (size_t)*count + 1, size))
 		return fail_memory(error);
 	dict->note = (uint8_t)note;
@@ -264,9 +264,9 @@ static enum status read_root(
 {
 	if (traces->kind != PICKLE_LIST || traces->again ||
 		(traces->count && traces->note != NOTE_NONE && traces->note != NOTE_TRACE))
-		return fail(error, BAD_INPUT, "device_traces is no list of lists of events");
+		return refuse(error, "device_traces is no list of lists of events");
 	if (reader->traced)
-		return fail(error, BAD_INPUT, "device_traces appears twice");
+		return refuse(error, "device_traces appears twice");
 	reader->traced = true;
 	dict->note = NOTE_ROOT;
 	return OK;
@@ -311,7 +311,7 @@ static enum status visit_pairs(
 		return OK;
 	}
 	if (event + segment + block + root > 1 || dict->note != NOTE_NONE)
-		return fail(error, BAD_INPUT,
+		return refuse(error,
 			"one record is in two places: as an event, a block, a segment or the snapshot itself");
 	if (event)
 		return read_event(context, dict, value, error);
@@ -326,7 +326,7 @@ static enum status snapshot_add_trace(struct reader *reader, struct pickle_value
 {
 	struct snapshot *snapshot = reader->snapshot;
 	if (list->note != NOTE_NONE && list->note != NOTE_TRACE)
-		return fail(error, BAD_INPUT, "a list holds both events and lists of them");
+		return refuse(error, "a list holds both events and lists of them");
 	if (!mem_reserve(&snapshot->trace, &snapshot->trace_room, (size_t)snapshot->traces + 1, sizeof *snapshot->trace))
 		return fail_memory(error);
 	list->note = NOTE_TRACE;
@@ -355,7 +355,7 @@ static enum status visit_items(
 		}
 		/* Records lie behind each other, as they were read. */
 		if (item[i].kind != PICKLE_DICT || item[i].note != list->note || item[i].number != list->number + before)
-			return fail(error, BAD_INPUT, "a list of events, blocks or segments has other things in it, or one of them twice");
+			return refuse(error, "a list of events, blocks or segments has other things in it, or one of them twice");
 	}
 	return OK;
 }
@@ -363,16 +363,16 @@ static enum status visit_items(
 static enum status check_root(const struct reader *reader, const struct pickle_value *root, struct error *error)
 {
 	if (root->kind == PICKLE_LIST && root->note == NOTE_SEGMENT)
-		return fail(error, BAD_INPUT,
+		return refuse(error,
 			"this is a list of segments, as torch.cuda.memory_snapshot() returns it: it has no events, so nothing says "
 			"when blocks came and went; "
 			"torch.cuda.memory._dump_snapshot() behind _record_memory_history() writes them");
 	if (root->kind != PICKLE_DICT || root->note != NOTE_ROOT)
-		return fail(error, BAD_INPUT,
+		return refuse(error,
 			"this pickle is no memory snapshot: it has no device_traces (torch.cuda.memory._dump_snapshot writes "
 			"them)");
 	if (reader->snapshot->traces == 0)
-		return fail(error, BAD_INPUT,
+		return refuse(error,
 			"the snapshot has no events: call torch.cuda.memory._record_memory_history() before the step");
 	return OK;
 }

@@ -148,10 +148,10 @@ static bool is_own(const struct stacks *stacks, uint32_t frame)
 	static const char *const foreign[] = { "site-packages/", "dist-packages/", "/torch/", "lib/python", "<frozen" };
 	static const char *const beginning[] = { "torch/", "transformers/", "accelerate/", "lightning/", "deepspeed/" };
 	const char *file = stacks_text_of(stacks, stacks->frame[frame - 1].file);
-	for (size_t i = 0; i < COUNT_OF(beginning); i++) /* a profiler's files are of no folder */
+	FOR(i, COUNT_OF(beginning)) /* a profiler's files are of no folder */
 		if (strncmp(file, beginning[i], strlen(beginning[i])) == 0)
 			return false;
-	for (size_t i = 0; i < COUNT_OF(foreign); i++)
+	FOR(i, COUNT_OF(foreign))
 		if (strstr(file, foreign[i]))
 			return false;
 	return text_ends(file, ".py") || *file == '<';

@@ -66,10 +66,10 @@ static enum status trace_find_events(struct tracing *tracing)
 	size_t matched = 0;
 	for (int byte; matched < sizeof key; ) {
 		if ((byte = matched == sizeof key - 1 ? trace_visible(tracing) : trace_byte(tracing)) == EOF)
-			return fail(tracing->error, BAD_INPUT, "the trace has no traceEvents");
+			return refuse(tracing->error, "the trace has no traceEvents");
 		matched = byte == (matched == sizeof key - 1 ? ':' : key[matched]) ? matched + 1 : byte == *key;
 	}
-	return trace_visible(tracing) == '[' ? OK : fail(tracing->error, BAD_INPUT, "traceEvents is no list");
+	return trace_visible(tracing) == '[' ? OK : refuse(tracing->error, "traceEvents is no list");
 }
 
 /* The text of the next event; *more is false behind the last one. */
@@ -83,9 +83,9 @@ static enum status trace_next(struct tracing *tracing, bool *more)
 	tracing->length = 0;
 	for (; *more && depth > 0; byte = depth > 0 ? trace_byte(tracing) : 0) {
 		if (byte == EOF || (tracing->length == 0 && byte != '{'))
-			return fail(tracing->error, BAD_INPUT, byte == EOF ? "the trace ends within its events" : "an event is no object");
+			return refuse(tracing->error, byte == EOF ? "the trace ends within its events" : "an event is no object");
 		if (tracing->length >= OBJECT_MOST)
-			return fail(tracing->error, BAD_INPUT, "an event has more than %zu bytes", OBJECT_MOST);
+			return refuse(tracing->error, "an event has more than %zu bytes", OBJECT_MOST);
 		if (!mem_reserve(&tracing->object, &tracing->object_room, tracing->length + 2, 1))
 			return fail_memory(tracing->error);
 		if (!text && tracing->length > 0)
@@ -119,7 +119,7 @@ static enum status trace_add_moment(struct tracing *tracing, const json_t *event
 	moment.device = trace_number(args, "Device Type") == 0 ? CPU : id > 0 && id < 4096 ? (uint32_t)id : 0;
 	if (!json_is_integer(json_object_get(args, "Addr")) || moment.bytes > most || moment.bytes < -most ||
 		moment.allocated > most || moment.allocated < -most)
-		return fail(tracing->error, BAD_INPUT, "a [memory] event lacks Addr, or its bytes are out of range");
+		return refuse(tracing->error, "a [memory] event lacks Addr, or its bytes are out of range");
 	if (moment.bytes == 0)
 		return OK;
 	if (tracing->moments >= UINT32_MAX / 8 ||
@@ -166,7 +166,7 @@ static enum status trace_parse(struct tracing *tracing)
 		return OK;
 	json_t *event = json_loadb(tracing->object, tracing->length, 0, NULL);
 	if (!event)
-		return json_memory_failed() ? fail_memory(tracing->error) : fail(tracing->error, BAD_INPUT,
+		return json_memory_failed() ? fail_memory(tracing->error) : refuse(tracing->error,
 			"an event is no JSON: %.60s", tracing->object);
 	enum status status = memory ? trace_add_moment(tracing, event) : trace_add_span(tracing, event);
 	json_decref(event);
@@ -358,7 +358,7 @@ static enum status trace_follow(struct tracing *tracing)
 			TRY(trace_parse(tracing));
 	}
 	if (tracing->moments == 0)
-		return fail(tracing->error, BAD_INPUT,
+		return refuse(tracing->error,
 			"this trace says what ran when, not what a step holds: profile with profile_memory=True (and "
 			"with_stack=True), or capture the step with tidemark_torch (samples/torch); "
 			"python -m tidemark_torch calibrate takes a device's speed from it");

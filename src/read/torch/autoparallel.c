@@ -27,7 +27,7 @@ struct reading {
 
 static enum status autoparallel_wrong(struct reading *reading, const char *what, const char *name)
 {
-	return fail(reading->error, BAD_INPUT, "%s: \"%.80s\"", what, name ? name : "");
+	return refuse(reading->error, "%s: \"%.80s\"", what, name ? name : "");
 }
 
 static const char *autoparallel_text_of(const json_t *object, const char *key)
@@ -43,13 +43,13 @@ static enum status autoparallel_take_mesh(struct reading *reading, const json_t 
 				 *names = json_object_get(mesh, "dim_names");
 	size_t axes = json_array_size(shape);
 	if (axes < 1 || axes > MESH_AXES)
-		return fail(reading->error, BAD_INPUT, "mesh: expected a shape of 1 to %d axes", MESH_AXES);
+		return refuse(reading->error, "mesh: expected a shape of 1 to %d axes", MESH_AXES);
 	reading->about.axes = (uint32_t)axes;
 	for (size_t a = 0; a < axes; a++) {
 		int64_t size = json_integer_value(json_array_get(shape, a));
 		const char *name = json_string_value(json_array_get(names, a));
 		if (size < 1 || size > 1 << 20)
-			return fail(reading->error, BAD_INPUT, "mesh: expected sizes from 1 to 2^20");
+			return refuse(reading->error, "mesh: expected sizes from 1 to 2^20");
 		snprintf(reading->about.axis[a].name, sizeof reading->about.axis[a].name, "%s",
 			name ? name : (const char *const[]){ "a", "b", "c", "d" }[a % 4]);
 		reading->about.axis[a].size = (uint32_t)size;
@@ -257,7 +257,7 @@ static enum status add_moved(
 	*tensor = from->tensor;
 	if (!from->places.axes || !autoparallel_take_places(reading, wanted, &to))
 		return OK;
-	for (int pass = 0; pass < 2; pass++)
+	FOR_INT(pass, 2)
 		for (uint32_t axis = at.axes; axis-- > 0 && status == OK;) {
 			char name[300];
 			if (!place_differs(&at, &to, axis) || (pass == 0 && place_move(at.on[axis], to.on[axis])))
@@ -356,7 +356,7 @@ static enum status autoparallel_read_file(struct reading *reading, const json_t 
 {
 	const json_t *nodes = json_object_get(file, "nodes");
 	if (!json_is_array(nodes) || json_array_size(nodes) >= NONE)
-		return fail(reading->error, BAD_INPUT, "there is no list of nodes");
+		return refuse(reading->error, "there is no list of nodes");
 	TRY(autoparallel_take_mesh(reading, file));
 	TRY(take_values(reading, nodes));
 	FOR(i, reading->values) {

@@ -130,8 +130,8 @@ static enum status fx_folder_add(struct folder *folder, const char *top, const s
 	PRINT_TO(text, "%.*s", (int)sizeof text - 1, folder->error->text);
 	unsigned line = folder->error->line;
 	folder->error->line = 0;
-	return line ? fail(folder->error, BAD_INPUT, "%s:%u: %s", file->name, line, text)
-		: fail(folder->error, BAD_INPUT, "%s: %s", file->name, text);
+	return line ? refuse(folder->error, "%s:%u: %s", file->name, line, text)
+		: refuse(folder->error, "%s: %s", file->name, text);
 }
 
 static enum status read_files(
@@ -145,7 +145,7 @@ static enum status read_files(
 		if (folder->file[i].readable == readable)
 			folder->file[kept++] = folder->file[i];
 	if (kept == 0)
-		return fail(folder->error, BAD_INPUT,
+		return refuse(folder->error,
 			"is a directory without graphs: TORCH_COMPILE_DEBUG=1 leaves fx_graph_readable.py in one, "
 			"TORCH_TRACE=FOLDER logs, XLA_FLAGS=--xla_dump_to=FOLDER modules");
 	log->fused = readable;

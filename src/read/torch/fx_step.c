@@ -166,7 +166,7 @@ static uint32_t mesh_axes(const struct fx_graph *graph)
 static bool bits_of(const struct fx_value *value, int64_t *bits)
 {
 	*bits = value->typed ? dtype_bits[value->dtype] : 0;
-	for (int i = 0; i < value->dims; i++)
+	FOR_INT(i, value->dims)
 		if (__builtin_mul_overflow(*bits, value->dim[i], bits) || *bits > BYTES_MAX)
 			return false;
 	return true;
@@ -191,7 +191,7 @@ static uint32_t fx_step_add_tensor(
 	int64_t bits, kept;
 	if (!bits_of(value, &bits)) {
 		making->error->line = value->line;
-		fail(making->error, BAD_INPUT, "the size of \"%.60s\" overflows", value->name);
+		refuse(making->error, "the size of \"%.60s\" overflows", value->name);
 		return NONE;
 	}
 	if (like && !like->unsized && bits_of(like, &kept))
@@ -323,7 +323,7 @@ static const char *fx_step_op_type(const struct fx_node *node)
 	if (text_begins(node->type, "_dtensor.shard_dim_alltoall"))
 		return "comm.all_to_all";
 	if (text_begins(node->type, "_c10d_functional."))
-		for (size_t i = 0; i < COUNT_OF(collectives); i++)
+		FOR(i, COUNT_OF(collectives))
 			if (text_begins(node->type + strlen("_c10d_functional."), collectives[i].word))
 				return collectives[i].type;
 	return node->type;
@@ -642,10 +642,10 @@ struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *e
 		if (offer_nodes(&offer[i]) > offer_nodes(&offer[chosen]))
 			chosen = i;
 	if (status == OK && count == 0)
-		status = fail(error, BAD_INPUT,
+		status = refuse(error,
 			"there is no graph of torch.compile in it; TORCH_LOGS=aot_graphs,aot_joint_graph prints them");
 	else if (status == OK && chosen >= count)
-		status = fail(error, BAD_INPUT, "--graph %u: it has %u step%s", wanted, count, count == 1 ? "" : "s");
+		status = refuse(error, "--graph %u: it has %u step%s", wanted, count, count == 1 ? "" : "s");
 	if (status == OK)
 		status = fx_step_find_groups(&making);
 	if (status == OK) {

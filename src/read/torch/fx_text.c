@@ -46,7 +46,7 @@ struct reader {
 static enum status fx_text_bad(struct reader *reader, const char *what, struct span name)
 {
 	reader->error->line = reader->line;
-	return fail(reader->error, BAD_INPUT, "%s \"%.*s\"", what, (int)(name.end - name.at > 60 ? 60 : name.end - name.at),
+	return refuse(reader->error, "%s \"%.*s\"", what, (int)(name.end - name.at > 60 ? 60 : name.end - name.at),
 		name.at);
 }
 
@@ -204,7 +204,7 @@ static void fx_text_note(struct reader *reader, struct span line)
 	}
 	if (fx_text_find(line, "create_symbol"))
 		note_symbol(reader, line);
-	for (size_t i = 0; i < COUNT_OF(marks); i++)
+	FOR(i, COUNT_OF(marks))
 		if (fx_text_find(line, marks[i].mark)) {
 			reader->kind = marks[i].kind;
 			reader->kind_said = true;
@@ -222,7 +222,7 @@ static int fx_text_dtype_of(struct span span)
 		{ "f8e5m2fnuz", DTYPE_F8E5M2 }, { "f8e8m0fnu", DTYPE_U8 }, { "f4e2m1fn_x2", DTYPE_U8 }, { "c32", DTYPE_I32 } };
 	char name[16];
 	PRINT_TO(name, "%.*s", (int)(fx_text_length_of(span) > 15 ? 15 : fx_text_length_of(span)), span.at);
-	for (size_t i = 0; i < COUNT_OF(others); i++)
+	FOR(i, COUNT_OF(others))
 		if (strcmp(others[i].name, name) == 0)
 			return others[i].dtype;
 	return name_index(dtype_names, DTYPE_COUNT, name);
@@ -737,7 +737,7 @@ enum status fx_add(struct fx_log *log, const char *text, size_t size, const stru
 	}
 	if (status == OK && reader.state != OUTSIDE) {
 		error->line = reader.graph->line;
-		status = fail(error, BAD_INPUT, "the text is truncated in a graph: it has no return");
+		status = refuse(error, "the text is truncated in a graph: it has no return");
 	}
 	names_free(&reader.names);
 	mem_free(reader.hint);

@@ -24,7 +24,7 @@ struct reading {
 
 static enum status torch_inductor_wrong(struct reading *reading, const char *what, const char *name)
 {
-	return fail(reading->error, BAD_INPUT, "%s: \"%.80s\"", what, name ? name : "");
+	return refuse(reading->error, "%s: \"%.80s\"", what, name ? name : "");
 }
 
 /* ---- the file ---- */
@@ -45,7 +45,7 @@ static enum status torch_inductor_take_buffer(struct reading *reading, const jso
 		.held = NONE,
 		.output = json_is_true(json_object_get(object, "is_output")) };
 	if (!buffer->name)
-		return fail(reading->error, BAD_INPUT, "a buffer without a name");
+		return refuse(reading->error, "a buffer without a name");
 	if (!torch_inductor_take_bytes(object, "size_alloc", &buffer->alloc) ||
 		!torch_inductor_take_bytes(object, "size_free", &buffer->freed))
 		return torch_inductor_wrong(
@@ -62,7 +62,7 @@ static enum status take_buffers(struct reading *reading, const json_t *file)
 	uint32_t count = (uint32_t)json_array_size(list);
 	ROOM(&reading->arena, reading->buffer, (size_t)count + 1);
 	if (!json_is_array(list) || json_array_size(list) >= NONE)
-		return fail(reading->error, BAD_INPUT, "there is no list of buffers");
+		return refuse(reading->error, "there is no list of buffers");
 	enum status status = reading->buffer ? OK : fail_memory(reading->error);
 	for (; reading->buffers < count && status == OK; reading->buffers++) {
 		struct buffer *buffer = &reading->buffer[reading->buffers];
@@ -258,7 +258,7 @@ static enum status torch_inductor_read_graph(struct reading *reading, const json
 {
 	const json_t *nodes = json_object_get(file, "nodes");
 	if (!json_is_array(nodes) || json_array_size(nodes) >= NONE)
-		return fail(reading->error, BAD_INPUT, "there is no list of nodes");
+		return refuse(reading->error, "there is no list of nodes");
 	TRY(take_buffers(reading, file));
 	TRY(take_owners(reading, nodes));
 	TRY(torch_inductor_add_ops(reading, nodes));

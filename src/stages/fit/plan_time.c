@@ -161,7 +161,7 @@ static bool find_whole(struct timing *timing, const uint32_t *order, struct plan
 			return false;
 	}
 	time->whole.total = added(time->time.total, time->passes - 1, time->pass.total);
-	for (int s = 0; s < STREAMS_MAX; s++) {
+	FOR_INT(s, STREAMS_MAX) {
 		time->whole.busy[s] = added(time->time.busy[s], time->passes - 1, time->pass.busy[s]);
 		time->whole.exposed[s] = added(time->time.exposed[s], time->passes - 1, time->pass.exposed[s]);
 	}

@@ -140,7 +140,7 @@ static uint8_t *copy_rival(const struct rivals *rivals, struct rival *rival, uin
 		size_t bytes;
 	} part[] = { { &rival->extra, sizeof rival->extra }, { &rival->peak, sizeof rival->peak },
 		{ rival->state, step->storages }, { rival->order, step->ops * sizeof *rival->order } };
-	for (size_t i = 0; i < COUNT_OF(part); i++) {
+	FOR(i, COUNT_OF(part)) {
 		memcpy(out ? (void *)bytes : part[i].data, out ? part[i].data : (const void *)bytes, part[i].bytes);
 		bytes += part[i].bytes;
 	}

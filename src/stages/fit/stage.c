@@ -719,7 +719,7 @@ struct graph *stage_fit(struct stage_context *stage, const struct plan_wish *wis
 {
 	*fitted = NULL;
 	if (options->mode == RECOMPUTE_AUTO && scenario_budget(scenario) < 0) {
-		fail(error, BAD_INPUT, "recompute=auto needs a memory cap: set memory");
+		refuse(error, "recompute=auto needs a memory cap: set memory");
 		return NULL;
 	}
 	return (options->mode >= RECOMPUTE_AUTO && options->mode != RECOMPUTE_KEPT && options->offloads > 0

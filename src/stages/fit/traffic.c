@@ -55,7 +55,7 @@ void traffic_find(const struct sharded *sharded, const struct graph *graph, stru
 		}
 	}
 	FOR(a, mesh->axes)
-		for (int c = 0; c < COLLECTIVE_COUNT; c++) {
+		FOR_INT(c, COLLECTIVE_COUNT) {
 			sum->bytes += sum->of[a][c].bytes;
 			sum->time += sum->of[a][c].time;
 		}

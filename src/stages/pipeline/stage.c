@@ -526,14 +526,14 @@ static enum status pipeline_stage_read_order(struct piping *piping)
 	const char *path = schedule_path(piping->scenario);
 	const struct pipeline_order *order = &pipelined->file.order;
 	if (!*path)
-		return fail(piping->error, BAD_INPUT, "schedule=file needs a file: schedule=@FILE");
+		return refuse(piping->error, "schedule=file needs a file: schedule=@FILE");
 	TRY(schedule_csv_open(path, &pipelined->file, piping->error));
 	if (order->ranks != config->pp || order->microbatches != config->microbatches)
-		return fail(piping->error, BAD_INPUT,
+		return refuse(piping->error,
 			"%.200s is a schedule of %u ranks and %u microbatches: set pp=%u microbatches=%u", path, order->ranks,
 			order->microbatches, order->ranks, order->microbatches);
 	if (order->folded && order->chunks != 2)
-		return fail(piping->error, BAD_INPUT, "%.200s: %u stages on each rank; in a V there can be two", path, order->chunks);
+		return refuse(piping->error, "%.200s: %u stages on each rank; in a V there can be two", path, order->chunks);
 	pipelined->order = order;
 	pipelined->folded = order->folded;
 	pipelined->split = order->split;

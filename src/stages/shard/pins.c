@@ -39,8 +39,8 @@ static enum status no_axis(const struct pin *pin, const struct mesh *mesh, struc
 	size_t used = 0;
 	FOR(a, mesh->axes)
 		used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", a ? ", " : "", mesh->axis[a].name);
-	return fail(
-		error, BAD_INPUT, "tensor \"%.100s\" can't be sharded on %.20s: the mesh's axes are %s", pin->a, pin->b, names);
+	return refuse(
+		error, "tensor \"%.100s\" can't be sharded on %.20s: the mesh's axes are %s", pin->a, pin->b, names);
 }
 
 /* Looks a pin up: axis, tensor and the part that is cut. others: where the tensor lies on other axes. */
@@ -50,21 +50,21 @@ static enum status shard_pins_resolve(const struct pin *pin, const struct units 
 	const struct graph *graph = units->graph;
 	uint32_t axis = mesh_axis_named(mesh, pin->b), tensor = graph_find_tensor(graph, pin->a);
 	if (tensor == NONE)
-		return fail(error, BAD_INPUT, "tensor \"%.100s\" is pinned, but the stages before sharding have left it out", pin->a);
+		return refuse(error, "tensor \"%.100s\" is pinned, but the stages before sharding have left it out", pin->a);
 	const struct tensor *of = &graph->tensor[tensor];
 	struct placement placement;
 	memset(&placement, PLACE_WHOLE, sizeof placement);
 	if (pin->number >= of->dims)
-		return fail(error, BAD_INPUT, "tensor \"%.100s\" has no dim %" PRId64 ": it has %u", pin->a, pin->number, of->dims);
+		return refuse(error, "tensor \"%.100s\" has no dim %" PRId64 ": it has %u", pin->a, pin->number, of->dims);
 	if (of->alias != NONE)
-		return fail(error, BAD_INPUT, "tensor \"%.100s\" is a view of \"%.100s\": pin that", pin->a,
+		return refuse(error, "tensor \"%.100s\" is a view of \"%.100s\": pin that", pin->a,
 			graph->tensor[graph->storage[of->storage].root].name);
 	if (axis == NONE)
 		return no_axis(pin, mesh, error);
 	const struct mesh_axis *over = &mesh->axis[axis];
 	int8_t part = part_of_dim(units, mesh, others ? others[tensor] : placement, tensor, (uint32_t)pin->number, axis);
 	if (part < 0)
-		return fail(error, BAD_INPUT,
+		return refuse(error,
 			"tensor \"%.100s\" can't be sharded along dim %" PRId64 " on %s: its %" PRId64
 			" can't be cut into %u pieces",
 			pin->a, pin->number, over->name, of->shape ? of->shape[pin->number] : 0, over->size);
@@ -100,7 +100,7 @@ static enum status apply(
 	}
 	int8_t unit = unit_making(units, sharding, of->writer, tensor, part, axis);
 	if (unit < 0)
-		return fail(error, BAD_INPUT,
+		return refuse(error,
 			"tensor \"%.100s\" can't be sharded along dim %" PRId64 " on %s: \"%.80s\" (%.40s) can't be split along it",
 			pin->a, pin->number, over->name, graph->op[of->writer].name, graph->op[of->writer].type);
 	struct split split = sharding->split[of->writer];

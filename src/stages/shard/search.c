@@ -68,7 +68,7 @@ void shard_job_list_found(struct shard_job *job, const struct sharding *sharding
 /* Searches begin with what is the larger sum for an expert's sharding. */
 void shard_job_begin_mixture(struct shard_job *job, const struct sharding_cost *expert)
 {
-	for (int k = 0; k < HIDINGS; k++) {
+	FOR_INT(k, HIDINGS) {
 		uint8_t over = sharding_longest(expert, k, true) == SERIAL ? 0 : 100;
 		job->mixture.over[k] = over;
 		memset(job->mixture.axis[k], over, sizeof job->mixture.axis[k]);
