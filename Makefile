@@ -20,7 +20,7 @@ OURS     := -std=c11 -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE -DTIDEMARK_VERSION='"
 SAME     := -ffile-prefix-map=$(call quote,$(CURDIR)=.) -ffp-contract=off $(if $(DEV),-Werror)
 # Some systems have curses' terminal descriptions in a library of their own.
 CURSES   := $(shell pkg-config --libs ncursesw 2>/dev/null || echo -lncursesw -ltinfo)
-LIBS     := $(CURSES) -lglpk -ljansson -lunistring -lz -lpthread -lm
+LIBS     := $(CURSES) -lglpk -ljansson -lyaml -lunistring -lz -lpthread -lm
 DOT_LIBS := -lpangocairo-1.0 -lpango-1.0 -lgobject-2.0 -lcairo -lgvc -lcgraph -lcdt -ljansson -lunistring -lz -lm
 
 sources = $(sort $(shell find $(1) -name '$(2)'))
@@ -81,6 +81,13 @@ $(BUILD)/src/write/page.inc: src/write/page.html
 	$(Q)sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n",/' $< > $@
 $(BUILD)/src/write/html.o: $(BUILD)/src/write/page.inc
 $(BUILD)/src/write/html.o: EXTRA := -I$(BUILD)/src/write
+
+# Keys of launchers: key, whose, slot, who writes it, values.
+$(BUILD)/src/read/launch_keys.inc: src/read/launch_keys.txt
+	$(Q)mkdir -p $(@D)
+	$(Q)awk -F'\t' '!/^#/ { printf "{ \"%s\", LAUNCHER_%s, LAUNCH_%s, LAUNCHER_%s, \"%s\" },\n", $$1, $$2, $$3, $$4, $$5 }' $< > $@
+$(BUILD)/src/read/launch_keys.o: $(BUILD)/src/read/launch_keys.inc
+$(BUILD)/src/read/launch_keys.o: EXTRA := -I$(BUILD)/src/read
 
 # Nearly all time of message passing is one loop over tables of costs, which runs twice as fast as vectors.
 $(BUILD)/solver/problems/dual.o: EXTRA := -O3
@@ -261,7 +268,7 @@ distcheck: dist ## build, test, install and remove the tarball
 	$(Q)tests/distcheck $(BUILD)/$(DIST).tar.gz $(JOBS)
 
 # One program for every Linux of this machine's kind: nothing is linked at run time.
-STATIC_LIBS := -lncursesw -ltinfo -lglpk -lcolamd -lamd -lsuitesparseconfig -lgmp -lltdl -ljansson -lunistring -lz -lpthread -lm
+STATIC_LIBS := -lncursesw -ltinfo -lglpk -lcolamd -lamd -lsuitesparseconfig -lgmp -lltdl -ljansson -lyaml -lunistring -lz -lpthread -lm
 $(BUILD)/static/tidemark: $(BUILD)/src/main.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)

@@ -51,3 +51,8 @@ bool output_same_file(const char *a, const char *b);
 /* status: what writing came to. OK: flushes, checks, and puts the file in its place; anything else: takes it away, and
  * the old file stays as it was. Returns status, or LIMIT with error where not all could be written. */
 enum status output_close(struct output *output, enum status status, struct error *error);
+
+/* picture_file: libraries without memory write half of a picture and say nothing. */
+
+/* format "svg", "pdf" or "png": begins and ends as such a file does. True of any other format. */
+bool picture_whole(const char *format, const char *text, size_t length);

@@ -1,5 +1,5 @@
 /* picture_file.c: the beginnings and ends of pictures. */
-#include "picture_file.h"
+#include "output.h"
 
 #include <string.h>
 

@@ -347,3 +347,23 @@ char *input_all(struct input *input, size_t limit, size_t *size, struct error *e
 	mem_free(content);
 	return NULL;
 }
+
+char *input_text(const char *path, size_t limit, size_t *size, struct error *error)
+{
+	struct input *input = input_open(path, error);
+	char *text = input ? input_all(input, limit, size, error) : NULL;
+	input_close(input);
+	return text;
+}
+
+enum status input_name(const char *file, struct error *error)
+{
+	char why[300];
+	unsigned line = error->line;
+	if (error->status != BAD_INPUT)
+		return error->status;
+	PRINT_TO(why, "%.*s", (int)sizeof why - 1, error->text);
+	error->line = 0;
+	return line ? refuse(error, "%.190s:%u: %s", file, line, why)
+		: refuse(error, "%.190s: %s", file, why);
+}

@@ -31,7 +31,12 @@ const char *input_peek(const struct input *input, size_t *size);
 /* Whether an object or an array begins there. Of a file of another kind, or of a device that never ends, these bytes
  * say enough: no gigabytes need be read. */
 bool input_begins_json(const struct input *input);
-/* The whole content from its beginning; at most limit bytes, else BAD_INPUT. Free with mem_free(). */
+/* The whole content from its beginning; at most limit bytes, else BAD_INPUT, and a 0 behind them. Free
+ * with mem_free(). */
 char *input_all(struct input *input, size_t limit, size_t *size, struct error *error);
+/* That of a file. */
+char *input_text(const char *path, size_t limit, size_t *size, struct error *error);
+/* Puts the file, and the line where there is one, before what is wrong with it. Returns the status. */
+enum status input_name(const char *file, struct error *error);
 /* As a source for the readers: everything from the beginning. */
 struct source input_source(struct input *input);

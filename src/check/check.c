@@ -44,10 +44,10 @@ static enum status check_shard(
 	const json_t *shard = json_object_get(check->plan, "shard");
 	const char *how = NULL;
 	TRY(shard_check(shard, sharded, check->pipelined ? sharded->device : check->graph, check->error));
-	TRY(shard_check_sums(shard, sharded, check->pipelined ? sharded->device : check->graph, &check->asked, check->error));
+	TRY(shard_check_sums(shard, sharded, check->pipelined ? sharded->device : check->graph, check->error));
 	check_passed(check,
 		"every op's split and every tensor's placement is possible; redundancy and communication by kind, summed anew; "
-		"annotations and flags");
+		"annotations");
 	TRY(device_graph_check(&sharded->shared->units, &sharded->sharding, check->rules, sharded->device, check->error));
 	check_passed(
 		check, "the device's graph: operands in the placements that their ops need, collectives, latest versions");

@@ -61,7 +61,7 @@ static const struct member_row ROWS[] = {
 		"among? value_seconds? "
 		"bound_seconds gap proved certificate collectives streams? gathered_ahead_bytes? step_bound? late_axes "
 		"each_axes regather_axes splits "
-		"annotations suggestions",
+		"annotations",
 		SPLIT },
 	{ "shard", "compared? foretold? search? candidates? curve?", SPLIT | WHOLE },
 	{ "shard", "pipeline", RANKS },
@@ -74,7 +74,6 @@ static const struct member_row ROWS[] = {
 	{ "shard.candidates[]", "text step_seconds? staying_bytes? possible chosen", 0 },
 	{ "shard.curve[]", "above_least_percent staying_bytes redundant_bytes step_seconds", 0 },
 	{ "shard.annotations.*", "dtensor partition_spec hlo", 0 },
-	{ "shard.suggestions", "megatron deepspeed fsdp", 0 },
 	{ "shard.stages[]",
 		"rank peak_bytes input parameter buffer constant optimizer gradient activation temporary output workspace", 0 },
 	{ "shard.stages[]", "arena_bytes in_flight_bytes alike exposed_seconds update_seconds", RANKS },

@@ -1,4 +1,4 @@
-/* shard_sums.c: what a plan file's sharding adds up to: collectives by kind, words of frameworks, launchers' flags; and
+/* shard_sums.c: what a plan file's sharding adds up to: collectives by kind, words of frameworks; and
  * a step that is not split. */
 #include <inttypes.h>
 #include <math.h>
@@ -123,23 +123,11 @@ static enum status check_annotations(const json_t *shard, const struct sharded *
 		: fail(error, INFEASIBLE, "shard.annotations names what is not there from the start");
 }
 
-static enum status check_flags(
-	const json_t *shard, const struct sharded *sharded, const struct scenario *scenario, struct error *error)
-{
-	struct launcher_flags flags[LAUNCHER_COUNT];
-	launcher_flags_find(&sharded->shared->units, &sharded->sharding, scenario, flags);
-	FOR_INT(i, LAUNCHER_COUNT)
-		if (!is_text(json_object_get(shard, "suggestions"), launcher_names[i], flags[i].possible ? flags[i].text : NULL))
-			return fail(error, INFEASIBLE, "shard.suggestions.%s is not what asks for these placements", launcher_names[i]);
-	return OK;
-}
-
-enum status shard_check_sums(const json_t *shard, const struct sharded *sharded, const struct graph *graph,
-	const struct scenario *scenario, struct error *error)
+enum status shard_check_sums(
+	const json_t *shard, const struct sharded *sharded, const struct graph *graph, struct error *error)
 {
 	TRY(check_rows(shard, sharded, graph, error));
 	TRY(check_annotations(shard, sharded, error));
-	TRY(check_flags(shard, sharded, scenario, error));
 	if (!(shard_sums_is_number(shard, "kept_bytes", sharded->cost.kept) &&
 			shard_sums_is_number(shard, "saved_bytes", sharded->cost.saved) &&
 			shard_sums_is_number(shard, "gradient_bytes", sharded->cost.gradients)))

@@ -202,10 +202,9 @@ enum status shard_decision(void *context, const struct units *units, struct shar
  * to. */
 enum status shard_check(
 	const json_t *shard, const struct sharded *sharded, const struct graph *graph, struct error *error);
-/* Collectives by axis and kind, the bytes that stay by their reason, what frameworks call the places, launchers' flags.
- */
-enum status shard_check_sums(const json_t *shard, const struct sharded *sharded, const struct graph *graph,
-	const struct scenario *scenario, struct error *error);
+/* Collectives by axis and kind, the bytes that stay by their reason, what frameworks call the places. */
+enum status shard_check_sums(
+	const json_t *shard, const struct sharded *sharded, const struct graph *graph, struct error *error);
 /* A step that is not split says so. */
 enum status shard_check_unsplit(const json_t *shard, struct error *error);
 /* Runs the simulated step event by event, and compares a file's times with it. */

@@ -5,32 +5,31 @@
 
 #include "batch.h"
 #include "solver/base/names.h"
-#include "src/base/lines.h"
 #include "src/base/output.h"
 #include "src/base/source.h"
+#include "src/read/launch.h"
 #include "src/plan/verdict.h"
 
 /* Signals and the time limit can only speak through globals; solvers get a pointer to the flag. */
 static atomic_bool cancel;
 static volatile sig_atomic_t caught;
 
-int batch_set_lines(const char *path, int (*set)(void *context, const char *assignment), void *context)
+int batch_set_lines(
+	const char *path, int64_t devices, int (*set)(void *context, const char *assignment), void *context)
 {
-	struct lines lines;
+	OWN(launch) launch;
 	struct error error = { 0 };
-	if (lines_open(&lines, path, &error) != OK)
+	int code = EXIT_FINE;
+	if (launch_read(&launch, path, devices, &error) != OK)
 		return complain(path, &error, error.status);
-	int code = EXIT_FINE, got = 1;
-	while (code == EXIT_FINE && (got = lines_next(&lines, &error)) > 0) {
-		char *begin = lines.text + strspn(lines.text, " \t");
-		begin[strcspn(begin, "#\r\n")] = '\0';
-		for (size_t length = strlen(begin); length > 0 && begin[length - 1] == ' ';)
-			begin[--length] = '\0';
-		if (*begin && (code = *begin == '@' ? EXIT_USAGE : set(context, begin)) != EXIT_FINE)
-			complain_line("%s:%u: \"%s\" was to be set", path, lines.number, begin);
+	for (uint32_t i = 0; i < launch.lines && code == EXIT_FINE; i++) {
+		const struct error *said = &launch.line[i].said;
+		if (launch.line[i].note)
+			complain(path, said, BAD_INPUT);
+		else if ((code = *said->text == '@' ? EXIT_USAGE : set(context, said->text)) != EXIT_FINE)
+			complain_line("%s:%u: \"%s\" was to be set", path, said->line, said->text);
 	}
-	lines_close(&lines);
-	return got < 0 ? complain(path, &error, error.status) : code;
+	return code;
 }
 
 static int batch_set_line(void *context, const char *assignment)
@@ -41,7 +40,7 @@ static int batch_set_line(void *context, const char *assignment)
 int batch_set(struct scenario *scenario, const char *assignment)
 {
 	if (*assignment == '@')
-		return batch_set_lines(assignment + 1, batch_set_line, scenario);
+		return batch_set_lines(assignment + 1, scenario->value[K_devices], batch_set_line, scenario);
 	struct error error = { 0 };
 	if (text_begins(assignment, "without=")) {
 		steps_leave_out(strchr(assignment, '=') + 1);

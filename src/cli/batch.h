@@ -7,9 +7,10 @@
 
 /* The scenario part of a command line: --set and --pin. Prints what is wrong; an exit status or EXIT_FINE. */
 int batch_set(
-	struct scenario *scenario, const char *assignment); /* also @FILE: a file of them, one a line, # begins a comment */
-/* Calls set for every line of such a file, up to the first that fails; an exit status. */
-int batch_set_lines(const char *path, int (*set)(void *context, const char *assignment), void *context);
+	struct scenario *scenario, const char *assignment); /* also @FILE: one of them or of a launcher, src/read/launch.h */
+/* Calls set for every setting of such a file, up to the first that fails, and tells its notes; an exit status. */
+int batch_set_lines(
+	const char *path, int64_t devices, int (*set)(void *context, const char *assignment), void *context);
 int batch_pin(struct scenario *scenario, const char *text);
 
 /* Asks on standard error whether a memory cap was meant in GiB: see scenario_doubt(). graph NULL: it isn't known. */

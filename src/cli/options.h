@@ -14,8 +14,8 @@
 /* X(id, name, its letter or 0, its value's name or NULL, who takes it, help). A name may have several rows, of
  * different commands. */
 #define OPTIONS(X) \
-	X(set, "set", 's', "K=V", BY_PLANNERS | BY(search) | BY(explore), "set a knob; @FILE: those in a file, one a line; " \
-		"--K V is the same") \
+	X(set, "set", 's', "K=V", BY_PLANNERS | BY(search) | BY(explore), "set a knob; @FILE: those in a file, one a " \
+		"line, or in a launcher's configuration; --K V is the same") \
 	X(pin, "pin", 'p', "PIN", BY_PLANNERS | BY(explore), "add a constraint: \"pin op A before B\"") \
 	X(vary, "vary", 0, "K=V1,V2,...", BY(sweep) | BY(export), "try these values of a knob, with all values of the " \
 		"others that vary; of export --as html: those of one knob, to choose from in the page") \

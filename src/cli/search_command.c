@@ -467,7 +467,7 @@ static int set_knob(void *context, const char *assignment)
 {
 	struct search *search = context;
 	if (*assignment == '@')
-		return batch_set_lines(assignment + 1, set_knob, search);
+		return batch_set_lines(assignment + 1, search->scenario.value[K_devices], set_knob, search);
 	char text[300];
 	struct error error = { 0 };
 	const char *value = strchr(assignment, '=');

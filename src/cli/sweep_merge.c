@@ -94,27 +94,11 @@ static enum status sweep_merge_take_line(
 
 /* ---- files ---- */
 
-static enum status read_content(struct merge *merge, int file, size_t *size, struct error *error)
-{
-	struct input *input = input_open(merge->path[file], error);
-	if (!input)
-		return error->status;
-	char *text = input_all(input, PIECE_BYTES_MAX, size, error);
-	input_close(input);
-	if (!text)
-		return error->status;
-	char *ended = mem_resize(text, *size + 1, 1);
-	merge->content[file] = ended ? ended : text;
-	if (!ended)
-		return fail_memory(error);
-	ended[*size] = '\0';
-	return OK;
-}
-
 static enum status read_piece(struct merge *merge, int file, struct error *error)
 {
 	size_t size = 0;
-	enum status status = read_content(merge, file, &size, error);
+	merge->content[file] = input_text(merge->path[file], PIECE_BYTES_MAX, &size, error);
+	enum status status = merge->content[file] ? OK : error->status;
 	char *at = merge->content[file], *end = at ? at + size : at, *stop;
 	unsigned number = 1;
 	for (; status == OK && at < end; at = stop + 1, number++) {

@@ -10,7 +10,6 @@
 #include "guard.h"
 #include "read.h"
 #include "src/base/output.h"
-#include "src/base/picture_file.h"
 #include "src/base/safe_text.h"
 #include "src/base/streams.h"
 #include "src/draw/draw.h"

@@ -589,9 +589,7 @@ enum status hugging_face_read(const char *text, size_t size, struct hugging_face
 static enum status read_path(const char *path, char **text, size_t *size, struct error *error)
 {
 	struct error why = { 0 };
-	struct input *input = input_open(path, &why);
-	*text = input ? input_all(input, BYTES_MOST, size, &why) : NULL;
-	input_close(input);
+	*text = input_text(path, BYTES_MOST, size, &why);
 	return *text ? OK : fail(error, why.status, "%s", why.text);
 }
 

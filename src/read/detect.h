@@ -8,13 +8,13 @@
 	X(NATIVE, "native graph", open_native) \
 	X(DOT, "DOT graph", open_dot) \
 	X(ONNX, "ONNX model", open_onnx) \
-	X(HLO, "XLA HLO proto", open_hlo_proto) \
-	X(HLO_TEXT, "XLA HLO text", open_hlo_text) \
+	X(HLO, "XLA HLO proto", open_hlo) \
+	X(HLO_TEXT, "XLA HLO text", open_hlo) \
 	X(FX, "PyTorch FX text", open_fx) \
-	X(INDUCTOR, "Inductor memory graph", open_inductor) \
-	X(AUTOPARALLEL, "AutoParallel JSON", open_autoparallel) \
-	X(SNAPSHOT, "PyTorch memory snapshot", open_snapshot) \
-	X(TRACE, "profiler trace (Chrome JSON)", open_trace)
+	X(INDUCTOR, "Inductor memory graph", open_json) \
+	X(AUTOPARALLEL, "AutoParallel JSON", open_json) \
+	X(SNAPSHOT, "PyTorch memory snapshot", open_events) \
+	X(TRACE, "profiler trace (Chrome JSON)", open_events)
 
 /* What is no graph to open: name; what to do with it. */
 #define OTHER_KINDS(X) \
@@ -33,9 +33,7 @@
 	X(SCHEDULE, "pipeline schedule", "it says what ranks do in turn: tidemark plan GRAPH --set pp=RANKS --set " \
 		"microbatches=N --set schedule=@FILE") \
 	X(JSON, "JSON file of an unknown kind", "tidemark(5) describes the graph format, and samples/torch writes it") \
-	X(SETTINGS, "settings (YAML, TOML or JSON)", "where they say how a model is trained, set the same beside a graph, " \
-		"as in tidemark plan GRAPH --set devices=8 --set strategy=zero --set zero=3, or search a model's config.json: " \
-		"tidemark search FILE --devices 8") \
+	X(SETTINGS, "settings (YAML, TOML or JSON)", "a launcher's set knobs: tidemark search MODEL --set @FILE") \
 	X(MESSAGE, "out-of-memory message", "what filled the memory is in a snapshot: " \
 		"torch.cuda.memory._record_memory_history() before the step, " \
 		"torch.cuda.memory._dump_snapshot(\"FILE\") where it fails, then open FILE") \

@@ -5,7 +5,7 @@
 #include "native.h"
 #include "src/base/child.h"
 #include "src/base/files.h"
-#include "src/base/picture_file.h"
+#include "src/base/output.h"
 
 #define PROGRAM "tidemark-dot"
 #define PROGRAM_NAMED "TIDEMARK_DOT"

@@ -22,6 +22,7 @@ struct opening {
 	const char *path;
 	struct input *input;
 	const struct read_options *options;
+	enum input_kind kind;
 };
 
 static struct graph *open_native(const struct opening *opening, struct error *error)
@@ -34,27 +35,14 @@ static struct graph *open_dot(const struct opening *opening, struct error *error
 {
 	size_t size;
 	HELD char *text = input_all(opening->input, DOT_MOST, &size, error);
-	struct graph *graph = text ? dot_child_read(text, size, NULL, error) : NULL;
-	return graph;
+	return text ? dot_child_read(text, size, NULL, error) : NULL;
 }
 
-static struct graph *open_whole(
-	struct input *input, struct graph *(*read)(const char *text, size_t size, struct error *error), struct error *error)
+static struct graph *open_json(const struct opening *opening, struct error *error)
 {
 	size_t size;
-	HELD char *text = input_all(input, TEXT_MOST, &size, error);
-	struct graph *graph = text ? read(text, size, error) : NULL;
-	return graph;
-}
-
-static struct graph *open_inductor(const struct opening *opening, struct error *error)
-{
-	return open_whole(opening->input, inductor_read, error);
-}
-
-static struct graph *open_autoparallel(const struct opening *opening, struct error *error)
-{
-	return open_whole(opening->input, autoparallel_read, error);
+	HELD char *text = input_all(opening->input, TEXT_MOST, &size, error);
+	return text ? (opening->kind == INPUT_INDUCTOR ? inductor_read : autoparallel_read)(text, size, error) : NULL;
 }
 
 /* What XLA writes beside the text of a module: X-buffer-assignment.txt of X.txt. X.buffer-assignment.txt will do, too.
@@ -63,7 +51,7 @@ static enum status read_assignment(const char *path, struct hlo_module *module, 
 {
 	static const char *const endings[] = { "-buffer-assignment.txt", ".buffer-assignment.txt",
 		"-buffer-assignment.txt.gz" };
-	char name[4096], why[300];
+	char name[4096];
 	struct stat state;
 	size_t length = strlen(path), size;
 	length -= length > 3 && strcmp(path + length - 3, ".gz") == 0 ? 3 : 0;
@@ -73,24 +61,17 @@ static enum status read_assignment(const char *path, struct hlo_module *module, 
 		if (PRINT_TO(name, "%.*s%s", (int)length, path, endings[i]) >= (int)sizeof name ||
 			stat(name, &state) != 0 || !S_ISREG(state.st_mode))
 			continue;
-		struct input *input = input_open(name, error);
-		char *text = input ? input_all(input, TEXT_MOST, &size, error) : NULL;
+		char *text = input_text(name, TEXT_MOST, &size, error);
 		status = text ? hlo_assignment_text(text, size, module, error) : error->status;
-		input_close(input);
 		mem_free(text);
-		if (status == BAD_INPUT) {
-			PRINT_TO(why, "%.*s", (int)sizeof why - 1, error->text);
-			status = error->line ? refuse(error, "%.300s:%u: %s", name, error->line, why)
-				: refuse(error, "%.300s: %s", name, why);
-			error->line = 0;
-		}
-		return error_set(error, status);
+		return status == BAD_INPUT ? input_name(name, error) : error_set(error, status);
 	}
 	return OK;
 }
 
-static struct graph *open_hlo(const struct opening *opening, bool proto, struct error *error)
+static struct graph *open_hlo(const struct opening *opening, struct error *error)
 {
+	bool proto = opening->kind == INPUT_HLO;
 	struct hlo_module module;
 	struct graph *graph = NULL;
 	size_t size;
@@ -105,16 +86,6 @@ static struct graph *open_hlo(const struct opening *opening, bool proto, struct 
 	hlo_free(&module);
 	mem_free(text);
 	return graph;
-}
-
-static struct graph *open_hlo_proto(const struct opening *opening, struct error *error)
-{
-	return open_hlo(opening, true, error);
-}
-
-static struct graph *open_hlo_text(const struct opening *opening, struct error *error)
-{
-	return open_hlo(opening, false, error);
 }
 
 /* A file that lies there as it is gets mapped: of a model's weights no page is read. */
@@ -164,9 +135,10 @@ static struct graph *open_fx(const struct opening *opening, struct error *error)
 	return graph;
 }
 
-static struct graph *open_events(const struct opening *opening,
-	enum status (*reader)(struct source, struct snapshot *, struct error *), struct error *error)
+static struct graph *open_events(const struct opening *opening, struct error *error)
 {
+	enum status (*reader)(struct source, struct snapshot *, struct error *) =
+		opening->kind == INPUT_TRACE ? trace_read : snapshot_read;
 	struct snapshot snapshot;
 	struct graph *graph = NULL;
 	if (reader(input_source(opening->input), &snapshot, error) == OK)
@@ -175,31 +147,15 @@ static struct graph *open_events(const struct opening *opening,
 	return graph;
 }
 
-static struct graph *open_snapshot(const struct opening *opening, struct error *error)
-{
-	return open_events(opening, snapshot_read, error);
-}
-
-static struct graph *open_trace(const struct opening *opening, struct error *error)
-{
-	return open_events(opening, trace_read, error);
-}
-
 /* The module of a folder of XLA dumps. */
 static struct graph *open_module(
 	const struct hlo_folder *folder, const struct read_options *options, struct error *error)
 {
 	struct graph *graph = graph_open(folder->path, options, error);
-	char why[300];
-	if (!graph && error->status == BAD_INPUT) {
-		unsigned line = error->line;
-		PRINT_TO(why, "%.*s", (int)sizeof why - 1, error->text);
-		error->line = 0;
-		line ? refuse(error, "%.180s:%u: %s", strrchr(folder->path, '/') + 1, line, why)
-			: refuse(error, "%.180s: %s", strrchr(folder->path, '/') + 1, why);
-	}
-	if (!graph)
+	if (!graph) {
+		input_name(strrchr(folder->path, '/') + 1, error);
 		return NULL;
+	}
 	struct intake *intake = &graph->about.intake;
 	intake->graph = folder->number;
 	intake->graph_asked = options->graph > 0;
@@ -262,7 +218,7 @@ struct graph *graph_open(const char *path, const struct read_options *options, s
 	enum input_kind kind = input_detect(beginning, size);
 	struct graph *graph = NULL;
 	if (open_kind[kind])
-		graph = open_kind[kind](&(struct opening) { path, input, options }, error);
+		graph = open_kind[kind](&(struct opening) { path, input, options, kind }, error);
 	else {
 		char said[400] = "";
 		bool text = kind == INPUT_MESSAGE || kind == INPUT_JSON || kind == INPUT_SETTINGS || kind == INPUT_UNKNOWN;

@@ -16,6 +16,8 @@
  *     plan_file     plan files as JSON
  *     sweep_file    what a sweep wrote, as a table
  *     out_of_memory  the text of an out-of-memory error
+ *     launch        reads launchers' configurations
+ *     launch_keys   their keys, launch_keys.txt
  *     weights        the header of a safetensors file
  *     rules_file    reads a user's operator rules
  *     schedule_csv  reads schedules of torch.distributed.pipelining */

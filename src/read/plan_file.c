@@ -24,7 +24,6 @@ json_t *plan_file_read(const char *path, struct error *error)
 {
 	struct input *input = input_open(path, error);
 	json_t *plan = input ? plan_file_take(input, error) : NULL;
-	if (input)
-		input_close(input);
+	input_close(input);
 	return plan;
 }

@@ -131,20 +131,10 @@ enum status rules_read_text(struct rules *rules, const char *text, struct error 
 
 static enum status rules_read_file(struct rules *rules, const char *path, struct error *error)
 {
-	struct input *input = input_open(path, error);
-	if (!input)
-		return error->status;
 	size_t size;
-	char *content = input_all(input, FILE_LIMIT, &size, error);
-	input_close(input);
-	if (!content)
+	char *text = input_text(path, FILE_LIMIT, &size, error);
+	if (!text)
 		return error->status;
-	char *text = mem_resize(content, size + 1, 1);
-	if (!text) {
-		mem_free(content);
-		return NO_MEMORY;
-	}
-	text[size] = '\0';
 	enum status status = memchr(text, '\0', size) ? refuse(error, "not a text file")
 		: rules_read_text(rules, text, error);
 	mem_free(text);

@@ -389,19 +389,13 @@ enum status schedule_csv_read(const char *text, size_t size, struct schedule_csv
 enum status schedule_csv_open(const char *path, struct schedule_csv *csv, struct error *error)
 {
 	struct error why = { 0 };
-	struct input *input = input_open(path, &why);
 	size_t size;
 	*csv = (struct schedule_csv) { 0 };
-	char *text = input ? input_all(input, FILE_MOST, &size, &why) : NULL;
+	char *text = input_text(path, FILE_MOST, &size, &why);
 	enum status status = text ? schedule_csv_read(text, size, csv, &why) : why.status;
-	if (input)
-		input_close(input);
 	mem_free(text);
-	if (status == BAD_INPUT && why.line > 0)
-		return fail(error, status, "%.200s:%u: %.250s", path, why.line, why.text);
-	return status == OK ? OK
-		: status == BAD_INPUT ? fail(error, status, "%.200s: %.250s", path, why.text)
-		: fail_memory(error);
+	input_name(path, &why);
+	return status == BAD_INPUT ? fail(error, status, "%s", why.text) : status == OK ? OK : fail_memory(error);
 }
 
 void schedule_csv_free(struct schedule_csv *csv)

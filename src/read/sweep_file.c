@@ -138,13 +138,10 @@ static enum status sort_values(struct sweep_table *table, uint32_t k, struct err
 enum status sweep_file_read(const char *path, struct sweep_table *table, struct error *error)
 {
 	size_t size = 0;
-	struct input *input = input_open(path, error);
-	char *text = input ? input_all(input, SWEEP_BYTES_MAX, &size, error) : NULL;
+	char *text = input_text(path, SWEEP_BYTES_MAX, &size, error);
 	enum status status = text ? OK : error->status;
 	unsigned number = 1;
 	*table = (struct sweep_table){ .rows = 0 };
-	if (input)
-		input_close(input);
 	for (size_t at = 0; status == OK && at < size; number++) {
 		const char *end = memchr(text + at, '\n', size - at);
 		size_t length = end ? (size_t)(end - text) - at : size - at;

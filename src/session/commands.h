@@ -106,7 +106,8 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(EXPORT, "export", "x", "export", IN_ANY, "KIND FILE [OPTION]...", "write the plan or a drawing: native, json, " \
 		"csv, dot, svg, ...; screen writes what you see now, as text or SVG; " \
 		"options as on the command line: --view, --width, --no-title, --no-legend, --stage, --factors") \
-	X(SET, "set", "", "", IN_ANY, "KNOB=VALUE ...", "turn a knob, or several in one step") \
+	X(SET, "set", "", "", IN_ANY, "KNOB=VALUE ...", "turn a knob, or several in one step; @FILE: " \
+		"those of a file, of a launcher's, too") \
 	X(RESET, "reset", "", "", IN_ANY, "[KNOB]", "set a knob, or all, back to its default") \
 	X(PIN, "pin", "", "", IN_ANY, "...", "add a constraint: pin op A before B; pin tensor T at OFFSET; pin tensor A " \
 		"behind B; ...") \

@@ -1,5 +1,6 @@
 /* opened.c: watches a file by its size, its time and its number. */
 #include "opened.h"
+#include "src/base/source.h"
 #include "src/base/files.h"
 #include "src/base/output.h"
 
@@ -61,15 +62,8 @@ static enum status opened_spare(const struct opened *opened, const char *path, s
 
 enum status opened_name_file(const char *path, struct error *error)
 {
-	char why[300];
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	unsigned line = error->line;
-	if (error->status != BAD_INPUT)
-		return error->status;
-	PRINT_TO(why, "%.*s", (int)sizeof why - 1, error->text);
-	error->line = 0;
-	return line ? refuse(error, "%.100s:%u: %s", name, line, why)
-		: refuse(error, "%.100s: %s", name, why);
+	const char *slash = strrchr(path, '/');
+	return input_name(slash ? slash + 1 : path, error);
 }
 
 enum status opened_check_source(const char *folder, const char *path, struct error *error)

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "opened.h"
+#include "src/base/words.h"
+#include "src/read/launch.h"
 
 enum status scenario_line_unpin(struct scenario *scenario, const char *argument, struct error *error)
 {
@@ -42,6 +44,26 @@ size_t scenario_line_word(const char *argument, char word[200])
 	return (size_t)(end - argument);
 }
 
+/* All that a file of knobs or of a launcher sets; its notes are left in error->text. */
+static enum status scenario_line_file(struct scenario *scenario, const char *path, struct error *error)
+{
+	OWN(launch) launch;
+	char notes[sizeof error->text] = "";
+	struct words words = { notes, sizeof notes, 0 };
+	enum status status = launch_read(&launch, path, scenario->value[K_devices], error);
+	for (uint32_t i = 0; i < launch.lines && status == OK; i++) {
+		const struct error *said = &launch.line[i].said;
+		if (launch.line[i].note)
+			words_add(&words, "%s; ", said->text);
+		else if ((status = scenario_set(scenario, said->text, error)) != OK)
+			error->line = said->line;
+	}
+	if (status != OK)
+		return opened_name_file(path, error);
+	PRINT_TO(error->text, "%s", notes);
+	return OK;
+}
+
 enum status scenario_line_set(struct scenario *scenario, const char *argument, struct error *error)
 {
 	char word[200];
@@ -50,6 +72,7 @@ enum status scenario_line_set(struct scenario *scenario, const char *argument, s
 		const char *from = argument;
 		argument += scenario_line_word(argument, word);
 		status = *from && !*word ? refuse(error, "set KNOB=VALUE: the value is too long")
+			: *word == '@' ? scenario_line_file(scenario, word + 1, error)
 			: scenario_set(scenario, word, error);
 	} while (status == OK && *argument);
 	return status;

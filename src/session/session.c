@@ -490,10 +490,13 @@ static enum status do_set(struct session *session, const char *argument, struct 
 	for (const char *at = argument; *at;) {
 		at += scenario_line_word(at, word);
 		const char *value = strchr(word, '=');
-		if (value && value[1] == '@')
-			TRY(opened_check_source(session->folder, value + 2, error));
+		value = *word == '@' ? word : value ? value + 1 : "";
+		if (*value == '@')
+			TRY(opened_check_source(session->folder, value + 1, error));
 	}
-	return session_change(session, scenario_line_set, argument, error);
+	TRY(session_change(session, scenario_line_set, argument, error));
+	session_say(session, "%s", error->text);
+	return OK;
 }
 
 static enum status do_reset(struct session *session, const char *argument, struct error *error)

@@ -13,7 +13,6 @@
  *     factors         factors of dims in words
  *     shard           tables on sharding
  *     sharding_words  placements in frameworks' words
- *     launcher_flags  the flags that ask a launcher for a plan's sharding
  *     pipeline        tables and sources of a schedule
  *     schedule_rows   its order in PyTorch's words
  *     time            a step's time by phase and by what limits it
@@ -25,6 +24,7 @@
  *     caption         a figure's caption
  *     data            formats of other programs, as follow
  *     minimalloc      MiniMalloc's CSV
+ *     launcher        configurations with which launchers run a plan
  *     memory_viz      PyTorch's memory snapshot
  *     html            plans as one page, page.html, for a browser
  *     slowdown_plot   time over memory: table and sources */
@@ -59,6 +59,10 @@ struct export_options {
 	X(svg, true, "a drawing of the graph, or a figure") \
 	X(pdf, true, "the drawing or figure as PDF") \
 	X(png, true, "the drawing or figure as PNG") \
+	X(torchtitan, true, "TOML with which torchtitan runs the plan") \
+	X(deepspeed, true, "the same for DeepSpeed, JSON") \
+	X(accelerate, true, "the same for accelerate, YAML") \
+	X(megatron, true, "the same for Megatron-LM, arguments") \
 	X(html, true, "a page for a browser: the plan to point at; --vary: several plans to choose from")
 
 enum export_kind_id {

@@ -37,22 +37,6 @@ enum status shard_read_json(const json_t *shard, const struct scenario *scenario
 /* The cells of a rank's slots, with commas between them, no newline. Read again by schedule_csv_read(). */
 void schedule_row_write(const struct pipeline_slot *slot, uint32_t slots, FILE *stream);
 
-/* launcher_flags: the flags that ask a launcher for a plan's sharding. */
-
-#define LAUNCHERS(X) X(MEGATRON, "megatron") X(DEEPSPEED, "deepspeed") X(FSDP, "fsdp")
-#define X(id, name) LAUNCHER_##id,
-enum launcher { LAUNCHERS(X) LAUNCHER_COUNT };
-#undef X
-extern const char *const launcher_names[LAUNCHER_COUNT];
-
-struct launcher_flags { bool possible; char text[500]; };
-
-/* Flags (Megatron-LM), configuration (DeepSpeed, JSON) or arguments (PyTorch FSDP) that ask for a plan's sharding: what
- * lies where decides, not the scenario's knobs, which say the rest (pipeline, batch, recomputation). Launchers can do
- * what experts write by hand, and not all of that. Compares with up to 8 such shardings: O(8 * size of the graph). */
-void launcher_flags_find(const struct units *units, const struct sharding *sharding, const struct scenario *scenario,
-	struct launcher_flags flags[LAUNCHER_COUNT]);
-
 /* sharding_words: placements in the words of the frameworks that execute them. */
 
 /* Each writes at most size bytes to text and returns it; NULL where the framework has no word for the placement. */

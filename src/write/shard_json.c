@@ -276,18 +276,6 @@ static void write_annotations(const struct sharded *sharded, struct json *json)
 	json_close(json);
 }
 
-/* Flags that ask for what lies where; null where there are none. */
-static void write_suggestions(const struct plan *plan, struct json *json)
-{
-	struct launcher_flags flags[LAUNCHER_COUNT];
-	const struct sharded *sharded = plan->sharded;
-	launcher_flags_find(&sharded->shared->units, &sharded->sharding, &plan->scenario, flags);
-	open_object(json, "suggestions");
-	FOR_INT(i, LAUNCHER_COUNT)
-		json_write_text(json, launcher_names[i], flags[i].possible ? flags[i].text : NULL);
-	json_close(json);
-}
-
 static void write_unsplit(struct json *json)
 {
 	json_open_object(json, "mesh");
@@ -342,7 +330,6 @@ void shard_write_json(const struct plan *plan, struct json *json)
 	write_splits(sharded, json);
 	shard_json_write_placements(sharded, json);
 	write_annotations(sharded, json);
-	write_suggestions(plan, json);
 }
 
 /* ---- reading ---- */

@@ -72,17 +72,11 @@ static bool autoparallel_take_places(const struct reading *reading, const char *
 
 static int autoparallel_dtype_of(const char *name)
 {
-	static const struct {
-		const char *name;
-		int dtype;
-	} known[] = { { "float32", DTYPE_F32 }, { "bfloat16", DTYPE_BF16 }, { "float16", DTYPE_F16 },
-		{ "int64", DTYPE_I64 }, { "int32", DTYPE_I32 }, { "bool", DTYPE_BOOL }, { "float64", DTYPE_F64 },
-		{ "uint8", DTYPE_U8 }, { "int8", DTYPE_I8 }, { "int16", DTYPE_I16 }, { "float8_e4m3fn", DTYPE_F8E4M3 },
-		{ "float8_e5m2", DTYPE_F8E5M2 }, { "complex64", DTYPE_C64 }, { "uint64", DTYPE_U64 }, { "uint32", DTYPE_U32 } };
-	for (size_t i = 0; name && i < COUNT_OF(known); i++)
-		if (strcmp(known[i].name, name) == 0)
-			return known[i].dtype;
-	return -1;
+	static const char *const known[] = { [DTYPE_F32] = "float32", [DTYPE_BF16] = "bfloat16", [DTYPE_F16] = "float16",
+		[DTYPE_I64] = "int64", [DTYPE_I32] = "int32", [DTYPE_BOOL] = "bool", [DTYPE_F64] = "float64",
+		[DTYPE_U8] = "uint8", [DTYPE_I8] = "int8", [DTYPE_I16] = "int16", [DTYPE_F8E4M3] = "float8_e4m3fn",
+		[DTYPE_F8E5M2] = "float8_e5m2", [DTYPE_C64] = "complex64", [DTYPE_U64] = "uint64", [DTYPE_U32] = "uint32" };
+	return name ? name_index(known, COUNT_OF(known), name) : -1;
 }
 
 /* A tensor of one device: the value's, cut as placed. NONE with the error. */

@@ -112,26 +112,18 @@ static const char *log_id(struct folder *folder, const struct file *file, bool s
 static enum status fx_folder_add(struct folder *folder, const char *top, const struct file *file, bool several,
 	size_t *left, const char *const *dim, uint32_t dims, struct fx_log *log)
 {
-	char path[4096], text[200];
+	char path[4096];
 	struct fx_origin origin = { .kind = FX_OTHER };
 	size_t size = 0;
 	PRINT_TO(path, "%s/%s", top, file->name);
 	if (file->readable ? !fx_folder_origin_of(folder, file, several, &origin)
 		: !(origin.id = log_id(folder, file, several)))
 		return fail_memory(folder->error);
-	struct input *input = input_open(path, folder->error);
-	char *content = input ? input_all(input, *left, &size, folder->error) : NULL;
+	char *content = input_text(path, *left, &size, folder->error);
 	enum status status = content ? fx_add(log, content, size, &origin, dim, dims, folder->error) : folder->error->status;
-	input_close(input);
 	mem_free(content);
 	*left -= size < *left ? size : *left;
-	if (status != BAD_INPUT)
-		return status;
-	PRINT_TO(text, "%.*s", (int)sizeof text - 1, folder->error->text);
-	unsigned line = folder->error->line;
-	folder->error->line = 0;
-	return line ? refuse(folder->error, "%s:%u: %s", file->name, line, text)
-		: refuse(folder->error, "%s: %s", file->name, text);
+	return status == BAD_INPUT ? input_name(file->name, folder->error) : status;
 }
 
 static enum status read_files(
