@@ -13,8 +13,9 @@
 #define PAIRS_MOST 40000000
 #define GAP 1e-6 /* between a plan of copies alike and their bound: nothing is proved of others anyway */
 #define PASSES_MOST 100
+#define PASSES_FEW 24 /* for a plan alone */
 #define PATIENCE 4 /* passes, */
-#define RISE 2e-5  /* and the share of the bound that they must raise it by */
+#define RISE 1e-4  /* and the share of the bound that they must raise it by */
 #define PRICES 6
 
 struct rough {
@@ -50,10 +51,12 @@ static enum status find_plan(struct rough *rough, uint32_t inner, uint64_t effor
 {
 	struct chain_runs runs;
 	OWN(shard_plan) found = { 0 };
-	struct shard_options options = { .effort = effort, .passes = PASSES_MOST };
+	struct shard_options options = { .effort = effort };
 	enum status status = chain_runs_write(rough->chain, STEPS_ALIKE, inner, NULL, PAIRS_MOST, &runs);
 	*whole = runs.whole;
+	options.passes = runs.whole ? PASSES_MOST : PASSES_FEW;
 	options.gap = runs.whole ? 0 : GAP;
+	options.unbounded = !runs.whole;
 	if (status == OK) {
 		status = shard_solve(&runs.problem, &options, rough->control, &found, rough->error);
 		if (found.choice) {

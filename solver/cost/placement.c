@@ -80,8 +80,6 @@ bool sharding_equal(const struct units *units, const struct sharding *a, const s
 	const struct graph *graph = units->graph;
 	bool equal = mesh_equal(&a->mesh, &b->mesh) && a->late_axes == b->late_axes && a->each_axes == b->each_axes &&
 		a->regather_axes == b->regather_axes;
-	for (uint32_t i = 0; i < a->mesh.axes && equal; i++)
-		equal = strcmp(a->mesh.axis[i].name, b->mesh.axis[i].name) == 0;
 	return equal && memcmp(a->split, b->split, graph->ops * sizeof *a->split) == 0
 		&& memcmp(a->produced, b->produced, graph->tensors * sizeof *a->produced) == 0
 		&& memcmp(a->needed, b->needed, graph->reads.start[graph->ops] * sizeof *a->needed) == 0;

@@ -57,7 +57,8 @@ enum status sharding_copy(const struct units *units, const struct sharding *of, 
  * INFEASIBLE: an op there can't be split as here. OK or NO_MEMORY. */
 enum status sharding_shorten(const struct units *units, const struct shortened *shortened,
 	const struct units *long_units, const struct sharding *of, struct sharding *sharding);
-/* True where both decide the same over the same named axes; late_sums, which follows from the scenario, isn't compared.
+/* True where both decide the same over equal axes, whatever their names; late_sums, which follows from the scenario,
+ * isn't compared.
  * O(ops + tensors + reads). */
 bool sharding_equal(const struct units *units, const struct sharding *a, const struct sharding *b);
 /* Sets an op's split, and from it needed of its operands and produced of its results (not of tensors that nothing

@@ -444,7 +444,8 @@ static enum status problems_take_bound(struct shard_run *run)
 	COPY(dual->multiplier, run->best_multiplier, run->model.slots);
 	COPY(dual->message, run->best_message, run->model.messages);
 	TRY(shard_round(dual, run->problem, &run->plan->certificate));
-	return shard_bound(run->problem, &run->plan->certificate, &run->plan->bound, run->error);
+	return run->options->unbounded ? OK
+		: shard_bound(run->problem, &run->plan->certificate, &run->plan->bound, run->error);
 }
 
 static enum status run_begin(struct shard_run *run)

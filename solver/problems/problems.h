@@ -78,6 +78,7 @@ struct shard_options {
 	uint64_t effort; /* ticks to improve for; about 2e8 a second */
 	uint32_t passes; /* of messages before the first choice, as long as they raise the bound; 0: a few */
 	double gap;      /* near enough: between cost and bound, relative; 0: only a proof is */
+	bool unbounded;  /* the plan's bound isn't wanted, its certificate is */
 };
 #define SHARD_EFFORT_DEFAULT UINT64_C(6000000000)
 

@@ -82,18 +82,39 @@ static enum status spend_slack(struct sharding_job *job, struct sharding *shardi
 	return OK;
 }
 
-/* Without the cap first: if the fastest of all fits, it is the one. A cap counts what may be copied twice at its most.
- * free: what that search said. */
-static enum status search_within(
-	struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost, struct sharding_report *free)
+/* What its steps share. */
+struct timing {
+	struct sharding_job *job;
+	struct sharding *sharding, least;   /* least: of the least memory; empty where nobody asked */
+	struct sharding_cost cost, cost_of_least;
+	struct sharding_report free;
+	enum status status;              /* of the sharding so far */
+};
+
+/* Whether even the least memory is above the cap: by more than what a search may be off, or proved. */
+static bool cap_is_hopeless(struct timing *timing)
 {
+	struct sharding_job *job = timing->job;
 	int64_t memory = job->options->memory;
-	enum status status = sharding_search_time(job, -1, sharding, cost);
-	*free = *job->report;
-	if (memory < 0 || (status != OK && status != LIMIT) || (sharding->split && cost->usage <= memory))
+	enum status status = sharding_least_memory(job, &timing->least, &timing->cost_of_least);
+	bool above = status == OK || status == LIMIT, proved = job->report->proof.bound > memory;
+	above &= timing->cost_of_least.usage > (proved ? memory : sharding_more_by(memory, 2));
+	*job->report = timing->free;
+	return above;
+}
+
+/* Without the cap first: if the fastest of all fits, it is the one. A cap counts what may be copied twice at its most.
+ */
+static enum status search_within(struct timing *timing)
+{
+	struct sharding_job *job = timing->job;
+	int64_t memory = job->options->memory;
+	enum status status = sharding_search_time(job, -1, timing->sharding, &timing->cost);
+	timing->free = *job->report;
+	if (memory < 0 || (status != OK && status != LIMIT) || (timing->sharding->split && timing->cost.usage <= memory))
 		return status;
-	sharding_free(sharding);
-	return sharding_search_time(job, memory, sharding, cost);
+	sharding_free(timing->sharding);
+	return cap_is_hopeless(timing) ? INFEASIBLE : sharding_search_time(job, memory, timing->sharding, &timing->cost);
 }
 
 /* Where the cap's count lets no sharding as good as this one through, or the search within it has no bound: what no
@@ -145,18 +166,9 @@ static enum status shown_by_mixture(struct sharding_job *job, struct sharding *s
 	return status;
 }
 
-/* What its steps share. */
-struct timing {
-	struct sharding_job *job;
-	struct sharding *sharding;
-	struct sharding_cost cost;
-	struct sharding_report free;
-	enum status status;              /* of the sharding so far */
-};
-
 static enum status time_within(struct timing *timing)
 {
-	timing->status = search_within(timing->job, timing->sharding, &timing->cost, &timing->free);
+	timing->status = search_within(timing);
 	return timing->status == INFEASIBLE || sharding_usable(timing->status) ? OK : timing->status;
 }
 
@@ -190,12 +202,14 @@ static bool is_above_cap(const struct timing *timing)
 static enum status time_nearest(struct timing *timing)
 {
 	struct sharding_job *job = timing->job;
-	struct sharding least;
 	struct sharding_report before = *job->report;
-	enum status found = sharding_least_memory(job, &least, &timing->cost);
+	enum status found = timing->least.split ? OK
+		: sharding_least_memory(job, &timing->least, &timing->cost_of_least);
 	if (sharding_usable(found)) {
 		sharding_free(timing->sharding);
-		*timing->sharding = least;
+		*timing->sharding = timing->least;
+		timing->cost = timing->cost_of_least;
+		timing->least = (struct sharding) { 0 };
 		before.least_usage = timing->cost.usage;
 		found = faster_within(job, timing->sharding, &timing->cost);
 	}
@@ -234,6 +248,7 @@ static enum status least_time(struct sharding_job *job, struct sharding *shardin
 	for (size_t i = 0; i < COUNT_OF(steps) && status == OK && !job->options->alone; i++)
 		if ((!steps[i].helps || steps[i].helps(&timing)) && step_runs(steps[i].name))
 			status = steps[i].run(&timing);
+	sharding_free(&timing.least);
 	return status == OK && !job->options->alone ? timing.status : status;
 }
 

@@ -10,6 +10,7 @@
 #define ROUNDS_MAX 4
 #define AXIS_SHARE 10 /* one axis of several takes a tenth of the effort: its proof would count for nothing */
 #define MIXTURES_MAX 4           /* that are searched beside the first */
+#define CANDIDATE_SHARE 8        /* auto compares plans: the last thousandth of an estimate tells nothing of them */
 
 /* Splits of large graphs that hardly ever pay are left out. */
 static bool solve_is_narrow(const struct sharding_job *job)
@@ -153,6 +154,8 @@ static enum status solve_chain(
 		return status;
 	OWN(chain_plan) priced = *plan;
 	effort /= priced.choice ? 16 : has_several_axes(job->mesh) ? 2 : 1;
+	if (job->options->strategy == STRATEGY_AUTO && !priced.choice)
+		effort /= CANDIDATE_SHARE;
 	status = shard_chain_rough(&network->chain, effort, shows, job->control, plan, job->error);
 	return priced.choice && status != NO_MEMORY ? chain_plan_join(plan, &priced) : status;
 }

@@ -113,14 +113,18 @@ static void add_others(
 	}
 }
 
-/* Whether a mesh was searched already: the first choice's, or that of an expert before. */
+/* Whether a mesh was searched already, its axes perhaps by other names: the first choice's, or that of an expert
+ * before. */
 static bool is_searched(const struct shard_job *job, const struct shard_choice *choice, uint32_t expert)
 {
-	const struct degrees *next = &job->expert[expert].degrees;
+	struct mesh mesh, before;
+	struct axis_roles roles[MESH_AXES];
 	bool known = false;
-	for (uint32_t i = 0; i <= expert; i++) {
+	mesh_of_degrees(job->scenario, &job->expert[expert].degrees, &mesh, roles);
+	for (uint32_t i = 0; i <= expert && !known; i++) {
 		const struct degrees *other = i == expert ? &choice->degrees : &job->expert[i].degrees;
-		known |= other->dp == next->dp && other->tp == next->tp && other->cp == next->cp && other->ep == next->ep;
+		mesh_of_degrees(job->scenario, other, &before, roles);
+		known = mesh_equal(&mesh, &before);
 	}
 	return known;
 }

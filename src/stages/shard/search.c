@@ -3,6 +3,7 @@
 
 #include "job.h"
 
+#define LEAST_SHARE 8          /* minred's as auto's candidate: it hardly ever wins, and seldom by its last percent */
 #define COPIES_LEAST 3         /* two copies save no time, and their shared tensors are counted less exactly */
 
 static enum status find_fold(struct shared_units *shared)
@@ -36,6 +37,7 @@ enum status shard_job_options(
 		.pin = pin,
 		.by_axes = job->by_axes,
 		.least = job->least,
+		.effort = job->wish->least ? SHARDING_EFFORT_DEFAULT / LEAST_SHARE : 0,
 		.first = job->first,
 		.unproved = job->wish->least,
 		.apart = job->apart,

@@ -437,7 +437,7 @@ Test(sharded, what_wins_has_the_bound_of_its_mesh)
 	static const char *const words[] = { "devices=2 strategy=auto",
 		"devices=2 strategy=auto intra_bandwidth=2GB/s", "devices=2 strategy=auto zero=1",
 		"devices=2 strategy=auto microbatches=4" };
-	static const char *const models[] = { "llama", "gpt", "bert" };
+	static const char *const models[] = { "gpt", "llama", "bert" };
 	uint32_t rivals = 0, plans = 0;
 	for (size_t m = 0; m < test_rounds(2, 3); m++) {
 		OWN(planner) planner = { .store = store_new() };
