@@ -62,7 +62,7 @@ const char *input_kind_name(enum input_kind kind);
  * said. */
 char *out_of_memory_says(const char *text, char *said, size_t size);
 /* weights.c: "291 tensors, 8030 million numbers in BF16: to load it takes ...; " of the header of a safetensors
- * file; "" of others. Adam in mixed precision: 16 bytes a number. Returns said. */
+ * or GGUF file; "" of others. Adam in mixed precision: 16 bytes a number. Returns said. */
 char *weights_say(const char *data, size_t size, char *said, size_t room);
 /* What to do with a kind that is not a graph to open, NULL for those that are. */
 const char *input_kind_advice(enum input_kind kind);

@@ -158,4 +158,17 @@ Test(detect, says_what_weights_take)
 	for (size_t cut = 0; cut < sizeof safetensors - 1; cut++)
 		cr_expect_str_eq(weights_say(safetensors, cut, said, sizeof said), "");
 	cr_expect_str_eq(weights_say("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, said, sizeof said), "");
+	static const char gguf[] = "GGUF\003\000\000\000\002\000\000\000\000\000\000\000\003\000\000\000\000\000\000\000\024\000\000\000"
+		"\000\000\000\000general.architecture\010\000\000\000\005\000\000\000\000\000\000\000llama\003\000"
+		"\000\000\000\000\000\000tok\011\000\000\000\010\000\000\000\002\000\000\000\000\000\000\000\001\000"
+		"\000\000\000\000\000\000a\002\000\000\000\000\000\000\000bc\001\000\000\000\000\000\000\000n\006\000"
+		"\000\000\000\000\300\077\001\000\000\000\000\000\000\000w\002\000\000\000\000\020\000\000\000\000"
+		"\000\000\350\003\000\000\000\000\000\000\014\000\000\000\000\000\000\000\000\000\000\000\001\000\000"
+		"\000\000\000\000\000b\001\000\000\000\350\003\000\000\000\000\000\000\000\000\000\000@\000\000\000"
+		"\000\000\000\000";
+	cr_expect_str_eq(weights_say(gguf, sizeof gguf - 1, said, sizeof said),
+		"2 tensors, 4.096 million numbers in Q4_K, 0.001 million numbers in F32: to load it takes 206 B, to train it with Adam "
+		"in mixed precision 62.5 MiB, activations aside; ");
+	for (size_t cut = 0; cut < sizeof gguf - 1; cut++)
+		cr_expect_str_eq(weights_say(gguf, cut, said, sizeof said), "");
 }
