@@ -95,7 +95,7 @@ static int resume(struct invocation *invocation)
 	if (newest)
 		invocation->resume = newest;
 	else if (!*invocation->resume)
-		return complain(NULL, &(struct error){ .text = "there is no session to take up" }, BAD_INPUT);
+		return complain(NULL, &(struct error){ .text = "no session to take up" }, BAD_INPUT);
 	struct user_config config;
 	struct input *log = input_open(invocation->resume, &error);
 	if (log)
@@ -173,7 +173,7 @@ static int main_take_option(void *context, int row, const char *value)
 	invocation->line.helped = true;
 	if (row == OPTION_version)
 		return print_version();
-	return tables_write(value, stdout) ? EXIT_FINE : usage_error("", "there is no such table");
+	return tables_write(value, stdout) ? EXIT_FINE : usage_error("", "unknown table");
 }
 
 static int main_start(struct invocation *invocation, int argc, char **argv)

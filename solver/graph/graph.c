@@ -260,7 +260,7 @@ static enum status check_flops(struct build *build)
 		if (op->flops > INT64_MAX / 2)
 			return graph_bad(build, op->line,
 				refuse(build->error,
-					"op \"%.100s\" has more than 2^62 FLOPs, too many to count; a smaller batch has "
+					"op \"%.100s\" has more than 2^62 FLOPs: too many to count. A smaller batch has "
 					"fewer, and microbatches=N cuts one",
 					op->name));
 	}

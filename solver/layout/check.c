@@ -224,7 +224,7 @@ static enum status check_core(const struct check *check, const struct layout *la
 {
 	FOR(i, layout->core_count)
 		if (layout->core[i] >= check->buffers->n || (i > 0 && layout->core[i] <= layout->core[i - 1]))
-			return refuse(error, "the core of the bound is no ascending list of buffers");
+			return refuse(error, "the core of the bound is not an ascending list of buffers");
 	enum status status = layout_check_core(
 		check->buffers, layout->core, layout->core_count, check->alignment, layout->proof.bound - 1, CORE_NODES);
 	if (status == OK)

@@ -79,7 +79,7 @@ static enum status layout_model_fill(
 		model->alignment[b] = common_multiple(buffers->alignment ? buffers->alignment[i] : 1, alignment);
 		model->fixed[b] = buffers->fixed && buffers->fixed[i] >= 0 ? buffers->fixed[i] : -1;
 		if (model->fixed[b] > 0 && model->fixed[b] % model->alignment[b])
-			return fail(error, INFEASIBLE, "buffer %u: its fixed offset %lld is no multiple of its alignment %lld", i,
+			return fail(error, INFEASIBLE, "buffer %u: its fixed offset %lld is not a multiple of its alignment %lld", i,
 				    (long long)model->fixed[b], (long long)model->alignment[b]);
 		model->span_start[++b] = spans += piece_count(buffers, i);
 	}

@@ -281,7 +281,7 @@ static enum status add_arc(const struct problem *problem, const struct order_arc
 	uint32_t from = arc->from;
 	if (arc->item == NONE) {
 		if (from >= problem->ops || arc->to == NONE || !order_check_has(&problem->pred, from, arc->to))
-			return refuse(error, "the certificate has an arc that is no dependency");
+			return refuse(error, "the certificate has an arc that is not a dependency");
 	} else {
 		if (arc->item >= problem->items || arc->from != NONE)
 			return refuse(error, "the certificate has an arc from no item");
@@ -362,7 +362,7 @@ enum status order_check_certificate(const struct problem *problem, const struct 
 	case ORDER_PROOF_PRECEDENCE:
 		return order_check_precedence(problem, certificate, bound, error);
 	case ORDER_PROOF_SEARCH:
-		status = refuse(error, "the bound rests on a search: it must be run again");
+		status = refuse(error, "the bound rests on a search: it must be repeated");
 		break;
 	case ORDER_PROOF_CONTRADICTED:
 		proved = 0;

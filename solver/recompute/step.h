@@ -9,7 +9,7 @@
 
 /* What random ops (dropout) may do in the order of the knob's words. */
 #define RECOMPUTE_RANDOMS(X) \
-	X(STATE, "state", "run again from the generator's state, which is kept: 16 bytes an op") \
+	X(STATE, "state", "recomputed from the saved state of the generator: 16 bytes an op") \
 	X(NEVER, "never", "their results are kept") \
 	X(MASK, "mask", "dropout's masks are kept, and its products are computed again from them; results of other random " \
 		"ops are kept")

@@ -57,7 +57,7 @@ enum status split_by_roles(
 #define SHARD_STRATEGIES(X) \
 	X(DATA, "data", "every axis splits the batch") \
 	X(MEGATRON, "megatron", "data parallel; tp splits heads, feed-forward layers and vocabulary") \
-	X(ZERO, "zero", "data parallel; optimizer state, gradients and parameters are split, too") \
+	X(ZERO, "zero", "data parallel; optimizer state, gradients and parameters are also split") \
 	X(TAP, "tap", "every pattern of weights of the repeated subgraphs, least communication") \
 	X(MINRED, "minred", "least memory in extra copies, then least time") \
 	X(AUTO, "auto", "least step time under the memory cap")

@@ -6,17 +6,17 @@
 /* In the order of the knob's words. What comes after PRODUCTS is solver/fit's. */
 #define RECOMPUTES(X) \
 	X(NONE, "none", "all that is saved is kept") \
-	X(SELECTIVE, "selective", "scores of attentions run again (Korthikanti et al. 2022)") \
-	X(FULL, "full", "each layer runs again from what crosses into it") \
-	X(PRODUCTS, "products", "each layer runs again but for attention in one kernel and every other product with a " \
+	X(SELECTIVE, "selective", "attention scores are recomputed (Korthikanti et al. 2022)") \
+	X(FULL, "full", "each layer is recomputed from its inputs") \
+	X(PRODUCTS, "products", "each layer is recomputed except attention in one kernel and every other product with a " \
 		"weight (torchtitan's selective checkpointing)") \
 	X(AUTO, "auto", "the least time that was found for the memory cap") \
-	X(SQRT, "sqrt", "groups of layers run again, the square root of their number (Chen et al. 2016)") \
-	X(LAYERS, "layers:2", "groups of so many layers run again from what crosses into them") \
-	X(OPS, "ops", "ops of given types or modules run again: recompute=ops:aten.gelu+aten.native_layer_norm, or of " \
+	X(SQRT, "sqrt", "groups of layers are recomputed, the square root of their number (Chen et al. 2016)") \
+	X(LAYERS, "layers:2", "groups of that many layers are recomputed from their inputs") \
+	X(OPS, "ops", "ops of given types or modules are recomputed: recompute=ops:aten.gelu+aten.native_layer_norm, or of " \
 		"Megatron's recompute_modules, below: ops:mla_up_proj+moe_act+layernorm") \
 	X(KNAPSACK, "knapsack:50%", "PyTorch's activation_memory_budget: a share of the saved bytes, by its partitioner") \
-	X(EVERY, "every:2", "each so manieth layer runs again from what crosses into it (torchtitan's selective " \
+	X(EVERY, "every:2", "every N-th layer is recomputed from its inputs (torchtitan's selective " \
 		"checkpointing by layers)")
 #define X(id, name, help) RECOMPUTE_##id,
 enum recompute { RECOMPUTES(X) RECOMPUTE_COUNT };

@@ -182,7 +182,7 @@ static enum status scale_check_op(struct scaling *scaling, uint32_t op)
 		return OK;
 	}
 	if (!rule || (rule->traits & TRAIT_OPAQUE))
-		return refuse(scaling->error, "op %s: there is no rule for %s; --rules FILE gives it one", from->name,
+		return refuse(scaling->error, "op %s: no rule for %s; --rules FILE gives it one", from->name,
 			from->type);
 	struct error reason = { 0 };
 	enum status status = rule_bind_op(rule, scaling->graph, op, &scaling->binding, &reason);

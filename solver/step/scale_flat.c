@@ -83,7 +83,7 @@ enum status scale_flat_values(const struct graph *graph, const struct factors *f
 		if (!values->changed[t])
 			continue;
 		if (tensor->shape[0] % given != 0)
-			return refuse(error, "tensor %s has %lld elements, which are no batch of %lld", tensor->name,
+			return refuse(error, "tensor %s has %lld elements, which is not a batch of %lld", tensor->name,
 				(long long)tensor->shape[0], (long long)given);
 		if (batch < 0 || __builtin_mul_overflow(tensor->shape[0] / given, batch, extent) || *extent > BYTES_MAX / 16)
 			return refuse(error, "tensor %s would be too large", tensor->name);

@@ -62,7 +62,7 @@ int lines_next(struct lines *lines, struct error *error)
 		return lines_wrong(lines, error, strerror(errno));
 	}
 	if (zero)
-		return lines_wrong(lines, error, "a byte 0 is no text");
+		return lines_wrong(lines, error, "a byte 0 is not text");
 	if (too_long)
 		return lines_wrong(lines, error, "the line is longer than 4096 bytes");
 	return byte == EOF && length == 0 ? 0 : 1;

@@ -171,7 +171,7 @@ static enum status check_fingerprint(struct check *check, const char *key, uint6
 	const char *stated = json_string_value(check_member(check, "graph", key));
 	PRINT_TO(text, "%016" PRIx64, expected);
 	if (!stated)
-		return refuse(check->error, "not a plan file: graph.%s is no text", key);
+		return refuse(check->error, "not a plan file: graph.%s is not text", key);
 	return strcmp(stated, text) == 0
 		? OK
 		: check_wrong(
@@ -274,7 +274,7 @@ static enum status check_schedule_file(const struct check *check, const char *na
 	enum status status = schedule_csv_open(name, &csv, &why);
 	schedule_csv_free(&csv);
 	return status == BAD_INPUT
-		? refuse(check->error, "the plan's schedule is in %.200s, which is no schedule CSV", name)
+		? refuse(check->error, "the plan's schedule is in %.200s, which is not a schedule CSV", name)
 		: error_set(check->error, status);
 }
 
@@ -284,7 +284,7 @@ static enum status asked_read_pins(struct check *check, const json_t *pins)
 	size_t i;
 	char text[512];
 	if (!json_is_array(pins))
-		return refuse(check->error, "not a plan file: scenario.pins is no list");
+		return refuse(check->error, "not a plan file: scenario.pins is not a list");
 	json_array_foreach(pins, i, pin) {
 		TRY(json_is_string(pin) ? scenario_pin(&check->scenario, json_string_value(pin), check->error)
 			: refuse(check->error, "the plan's pins must be strings"));

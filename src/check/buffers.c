@@ -59,13 +59,13 @@ static enum status check_place(const struct look *look, uint32_t i)
 	const struct buffers *buffers = &look->csv->buffers;
 	int64_t offset = look->places->offset[i], step = check_buffers_step_of(look, i);
 	if (offset < 0 || offset > BYTES_MAX || buffers->size[i] > BYTES_MAX)
-		return check_buffers_wrong(look->error, "%.*s lies at %" PRId64 ", which is no place", ID(look, i), offset);
+		return check_buffers_wrong(look->error, "%.*s is at %" PRId64 ", which is not a valid offset", ID(look, i), offset);
 	if (buffers->fixed && buffers->fixed[i] >= 0 && offset != buffers->fixed[i])
 		return check_buffers_wrong(
-			look->error, "%.*s lies at %" PRId64 ", and is pinned to %" PRId64, ID(look, i), offset, buffers->fixed[i]);
+			look->error, "%.*s is at %" PRId64 ", and is pinned to %" PRId64, ID(look, i), offset, buffers->fixed[i]);
 	if (offset % step != 0 && !(buffers->fixed && buffers->fixed[i] >= 0))
 		return check_buffers_wrong(
-			look->error, "%.*s lies at %" PRId64 ", which is no multiple of %" PRId64, ID(look, i), offset, step);
+			look->error, "%.*s is at %" PRId64 ", which is not a multiple of %" PRId64, ID(look, i), offset, step);
 	return OK;
 }
 
@@ -111,7 +111,7 @@ static enum status check_pairs(const struct look *look, size_t *live)
 			live[kept++] = live[k];
 			if (old->bottom < new->top && new->bottom < old->top)
 				return check_buffers_wrong(look->error,
-					"%.*s and %.*s lie over each other at %" PRId64 ", from step %" PRId64 " on", ID(look, old->buffer),
+					"%.*s and %.*s overlap at %" PRId64 ", from step %" PRId64 " on", ID(look, old->buffer),
 					ID(look, new->buffer), old->bottom > new->bottom ? old->bottom : new->bottom, new->lower);
 		}
 		count = kept;

@@ -119,7 +119,7 @@ static enum status read_margin(const struct check *check, int64_t *margin)
 	const json_t *member = check_member(check, "memory", "fit_margin_bytes");
 	*margin = json_is_null(member) ? MARGIN_NO_CAP : json_integer_value(member);
 	if (!json_is_null(member) && !json_is_integer(member))
-		return refuse(check->error, "not a plan file: memory.fit_margin_bytes is no integer");
+		return refuse(check->error, "not a plan file: memory.fit_margin_bytes is not an integer");
 	return *margin >= -BYTES_MAX && *margin <= BYTES_MAX
 		? OK
 		: refuse(check->error, "fit_margin_bytes is out of range");
@@ -220,7 +220,7 @@ static enum status src_check_order(struct check *check)
 	json_array_foreach(ops, i, name) {
 		uint32_t op = json_is_string(name) ? graph_find_op(graph, json_string_value(name)) : NONE;
 		if (op == NONE)
-			return check_wrong(check, "position %zu of the order is no op of the graph", i);
+			return check_wrong(check, "position %zu of the order is not an op of the graph", i);
 		if (check->position[op] != NONE)
 			return check_wrong(check, "op \"%.100s\" appears in the order twice", graph->op[op].name);
 		check->position[op] = (uint32_t)i;

@@ -68,7 +68,7 @@ static enum status compare_objects(struct walk *walk, size_t length, const json_
 	json_object_foreach((json_t *)(uintptr_t)file, name, value) {
 		into_member(walk, length, name);
 		if ((length > 0 || !compare_is_free(walk, name)) && !json_object_get(again, name))
-			return fail(walk->error, INFEASIBLE, "%.200s is no member that a file of this kind has here", walk->path);
+			return fail(walk->error, INFEASIBLE, "%.200s is not a member that a file of this kind has here", walk->path);
 	}
 	return OK;
 }

@@ -15,7 +15,7 @@ static enum status read_buffer(struct check *check, const json_t *buffer)
 		return refuse(check->error, "not a plan file: a buffer lacks tensor, offset, bytes, first or last");
 	uint32_t tensor = graph_find_tensor(graph, name);
 	if (tensor == NONE)
-		return check_wrong(check, "there is a buffer for \"%.100s\", which is no tensor of the graph", name);
+		return check_wrong(check, "there is a buffer for \"%.100s\", which is not a tensor of the graph", name);
 	uint32_t s = graph->tensor[tensor].storage;
 	if (graph->storage[s].root != tensor)
 		return check_wrong(check, "the buffer \"%.100s\" is named by a view: its root is \"%.100s\"", name,
@@ -47,7 +47,7 @@ static enum status check_layout_read_workspace(struct check *check, const json_t
 	uint32_t item = op == NONE ? NONE : check->graph->storages + op;
 	if (op == NONE || check->first[item] == NONE)
 		return check_wrong(check, "there is a workspace for \"%.100s\", which %s", name, op == NONE
-			? "is no op of the graph" : "needs none");
+			? "is not an op of the graph" : "needs none");
 	if (check->offset[item] >= 0)
 		return check_wrong(check, "there are two workspaces for \"%.100s\"", name);
 	if (bytes != check->bytes[item])
@@ -94,7 +94,7 @@ static enum status check_pinned_offsets(struct check *check)
 			continue;
 		uint32_t s = check->graph->tensor[tensor].storage;
 		if (check->offset[s] != pin->number)
-			return check_wrong(check, "tensor \"%.100s\" is pinned at %" PRId64 " but lies at %" PRId64, pin->a,
+			return check_wrong(check, "tensor \"%.100s\" is pinned at %" PRId64 " but is at %" PRId64, pin->a,
 				pin->number, check->offset[s]);
 	}
 	return OK;
@@ -295,7 +295,7 @@ enum status check_layout(struct check *check)
 	int64_t arena = 0;
 	enum status status = OK;
 	if (!json_is_array(list) || (workspaces && !json_is_array(workspaces)))
-		return refuse(check->error, "not a plan file: layout.buffers or layout.workspaces is no list");
+		return refuse(check->error, "not a plan file: layout.buffers or layout.workspaces is not a list");
 	json_array_foreach(list, i, buffer)
 		TRY(read_buffer(check, buffer));
 	json_array_foreach(workspaces, i, buffer)

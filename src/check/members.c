@@ -75,7 +75,7 @@ static enum status walk_object(struct walk *walk, const json_t *object)
 	json_object_foreach((json_t *)(uintptr_t)object, name, value) {
 		bool any = false;
 		if (!may_have(walk, name, &any))
-			return fail(walk->error, INFEASIBLE, "%.200s%s%.60s is no member that such a file has here", walk->path,
+			return fail(walk->error, INFEASIBLE, "%.200s%s%.60s is not a member that such a file has here", walk->path,
 				length ? "." : "", name);
 		snprintf(walk->path + length, PATH_MOST - length, "%s%.60s", length ? "." : "", any ? "*" : name);
 		if (!any || knows(walk))

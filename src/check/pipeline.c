@@ -25,7 +25,7 @@ static enum status check_pipeline_number(
 {
 	const json_t *value = json_object_get(object, key);
 	if (!json_is_integer(value))
-		return refuse(checking->error, "not a plan file: a pipeline's %s is no integer", key);
+		return refuse(checking->error, "not a plan file: a pipeline's %s is not an integer", key);
 	return json_integer_value(value) == expected
 		? OK
 		: fail(checking->error, INFEASIBLE, "a pipeline's %s is %" PRId64 ", but it must be %" PRId64, key,
@@ -140,8 +140,8 @@ static enum status check_pipeline_read_order(struct checking *checking)
 			order->microbatches != pipelined->microbatches || order->split != pipelined->split ||
 			(order->chunks > 1 && order->folded != pipelined->folded)))
 		return fail(checking->error, INFEASIBLE,
-			"shard.pipeline.order has %u ranks x %u pieces and %u microbatches: these, or where pieces lie, are not "
-			"the scenario's",
+			"shard.pipeline.order has %u ranks x %u pieces and %u microbatches: these, or the ranks of pieces, are "
+			"not the scenario's",
 			order->ranks, order->chunks, order->microbatches);
 	return status == OK ? check_pipeline_check_words(checking) : fail_memory(checking->error);
 }

@@ -71,7 +71,7 @@ static enum status expect_in(struct check *check, const json_t *object, const ch
 {
 	const json_t *value = json_object_get(object, key);
 	if (!json_is_integer(value))
-		return refuse(check->error, "not a plan file: shard.stages: the planned rank's %s is no integer", key);
+		return refuse(check->error, "not a plan file: shard.stages: the planned rank's %s is not an integer", key);
 	return json_integer_value(value) == expected
 		? OK
 		: check_wrong(check, "shard.stages: the planned rank's %s is %" PRId64 ", but it must be %" PRId64, key,

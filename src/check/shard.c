@@ -15,7 +15,7 @@ static enum status check_shard_expect(const json_t *shard, const char *key, int6
 {
 	const json_t *number = json_object_get(shard, key);
 	if (!json_is_integer(number))
-		return refuse(error, "not a plan file: shard.%s is no integer", key);
+		return refuse(error, "not a plan file: shard.%s is not an integer", key);
 	if (json_integer_value(number) != expected)
 		return fail(error, INFEASIBLE, "shard.%s is %" PRId64 ", but it must be %" PRId64, key,
 			(int64_t)json_integer_value(number), expected);
@@ -133,7 +133,7 @@ enum status shard_check_step_bound(const json_t *claimed, const struct plan_time
 		status = refuse(error, "not a plan file: shard.step_bound needs picoseconds and stations");
 	for (size_t i = 0; i < count && status == OK; i++)
 		if (!read_station(json_array_get(stations, i), &time->model, &bound.station[i]))
-			status = refuse(error, "not a plan file: shard.step_bound.stations[%zu] is no station of this step", i);
+			status = refuse(error, "not a plan file: shard.step_bound.stations[%zu] is not a station of this step", i);
 	if (status == OK)
 		status = check_seconds(claimed, "seconds", bound.bound, error);
 	if (status == OK && bound.bound > time->time.total)
@@ -216,7 +216,7 @@ static enum status check_bound_words(const json_t *shard, const struct scenario 
 			   *quantity = json_string_value(json_object_get(shard, "quantity"));
 	enum quantity of = scenario->value[K_microbatches] > 1 ? QUANTITY_MICROBATCH : QUANTITY_ESTIMATE;
 	if (!by || !sharding_proves_by(by))
-		return fail(error, INFEASIBLE, "shard.certificate.by is no way to a bound");
+		return fail(error, INFEASIBLE, "shard.certificate.by does not name a kind of bound");
 	if (!quantity || strcmp(quantity, quantity_names[of]) != 0)
 		return fail(error, INFEASIBLE, "shard.quantity must be \"%s\"", quantity_names[of]);
 	bool known = among && strcmp(among, shard_bound_among(scenario, limit ? json_integer_value(limit) : -1)) == 0;
@@ -235,7 +235,7 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 		const char *by = json_string_value(json_object_get(certificate, "by"));
 		bool none = json_is_null(claim) && json_is_null(json_object_get(shard, "gap")) && by &&
 			strcmp(by, sharded->proof.by) == 0 && json_is_false(json_object_get(shard, "proved"));
-		return none ? OK : fail(error, INFEASIBLE, "shard says that something is proved, but there is no bound");
+		return none ? OK : fail(error, INFEASIBLE, "shard says that something is proved, but has no bound");
 	}
 	enum status status = check_bound_words(shard, scenario, error);
 	if (status == OK)
@@ -243,7 +243,7 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 	if (status == OK && json_is_true(json_object_get(shard, "proved")) != (picoseconds_of(claim) == cost))
 		return fail(error, INFEASIBLE, "shard.proved or shard.bound_seconds contradicts the estimate");
 	if (status == OK && (picoseconds_of(claim) < 0 || picoseconds_of(claim) > cost))
-		return fail(error, INFEASIBLE, "shard.bound_seconds is no bound of shard.value_seconds");
+		return fail(error, INFEASIBLE, "shard.bound_seconds is not a bound of shard.value_seconds");
 	double gap = json_number_value(json_object_get(shard, "gap")),
 		   expected = cost > 0 ? (double)(cost - picoseconds_of(claim)) / (double)cost : 0;
 	if (status == OK && fabs(gap - expected) > 1e-8)

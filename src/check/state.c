@@ -40,7 +40,7 @@ enum status check_integer(struct check *check, const char *part, const char *key
 {
 	const json_t *number = check_member(check, part, key);
 	if (!json_is_integer(number))
-		return refuse(check->error, "not a plan file: \"%s\".\"%s\" is no integer", part, key);
+		return refuse(check->error, "not a plan file: \"%s\".\"%s\" is not an integer", part, key);
 	*value = json_integer_value(number);
 	return OK;
 }

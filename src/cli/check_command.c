@@ -118,7 +118,7 @@ static enum status layout_check_take_places(struct result_check *check)
 	FOR(i, n) {
 		const json_t *offset = json_array_get(offsets, i);
 		if (!json_is_integer(offset))
-			return layout_check_bad(check, "an offset is no integer");
+			return layout_check_bad(check, "an offset is not an integer");
 		check->offset[i] = json_integer_value(offset);
 	}
 	return OK;
@@ -167,7 +167,7 @@ static enum status layout_check_expect(struct result_check *check, const json_t 
 {
 	const json_t *value = json_object_get(object, key);
 	if (!json_is_integer(value))
-		return refuse(check->error, "not a result of tidemark layout: \"%s\" is no integer", key);
+		return refuse(check->error, "not a result of tidemark layout: \"%s\" is not an integer", key);
 	return json_integer_value(value) == is ? OK : layout_check_differs(check, key, json_integer_value(value), is);
 }
 
@@ -278,7 +278,7 @@ static enum status check_places(struct result_check *check)
 	struct buffers_places places = { check->offset, check->request.options.alignment };
 	TRY(buffers_check(&check->csv, &places, &check->sums, check->error));
 	report_passed(
-		check->report, "every buffer lies where it may: no two that are alive together overlap; pins, alignments");
+		check->report, "every offset is allowed: no two buffers that are live together overlap; pins, alignments");
 	int64_t arena = check->sums.arena, capacity = check->wanted->options.capacity;
 	if (!check->file)
 		fprintf(check->report, "    arena %" PRId64 " bytes\n", arena);

@@ -38,7 +38,7 @@ static int take_first(struct request *request, const char *text)
 		return usage_error("compare", "--first %s: expected graph=N, dim=NAME=SIZE or fusions=HOW", text);
 	return read_options_take(&request->first, name, text + length + 1, &error) == OK
 		? EXIT_FINE
-		: usage_error("compare", "of the first file: %s", error.text);
+		: usage_error("compare", "first file: %s", error.text);
 }
 
 static int compare_command_take_option(void *context, int row, const char *value)

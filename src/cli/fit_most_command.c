@@ -19,7 +19,7 @@ static void print_most(FILE *file, enum knob_id knob, const struct fit_most *mos
 	else
 		fprintf(file, "nothing fits %s\n", cap);
 	if (most->next > 0 && most->after.needs >= 0)
-		fprintf(file, "planned, too: --set %s=%" PRId64 " needs %s, which is over%s%s\n", knobs[knob].name, most->next,
+		fprintf(file, "also planned: --set %s=%" PRId64 " needs %s, which is over%s%s\n", knobs[knob].name, most->next,
 			bytes_text(most->after.needs, memory, sizeof memory), *most->after.guesses ? "; " : "", most->after.guesses);
 	else if (most->next > 0)
 		fprintf(file, "--set %s=%" PRId64 " can't be planned: %s\n", knobs[knob].name, most->next,

@@ -72,7 +72,7 @@ static void print_usage(void)
 	help_command_print_names("  devices, with the source of every figure:", device_name, DEVICE_COUNT - 1);
 	help_command_print_names("  words of the screen:", glossary_name, GLOSSARY_COUNT);
 	words_print(stdout, "", 0,
-		"Values of knobs, options, kinds and views of exports, and the explorer's commands are words, too.");
+		"Values of knobs, options, kinds and views of exports, and the explorer's commands are also words.");
 	puts("\nFor example:\n  tidemark help recompute\n  tidemark help a100-80gb\n  tidemark help bubble");
 }
 
@@ -261,7 +261,7 @@ int help_no_command(const char *word)
 	char text[120];
 	if (!*option_text(word, text, sizeof text))
 		nearest_word(word, false, text, sizeof text);
-	return usage_error("", "there is no command %s%s", word, text);
+	return usage_error("", "unknown command %s%s", word, text);
 }
 
 bool help_misspelt(const char *word, bool help)
@@ -289,7 +289,7 @@ int help_command(int argc, char **argv)
 			if (strcmp(text, subcommands[i].name) == 0)
 				return subcommands[i].run(2, (char *[]){ argv[1], option, NULL });
 		if (!print_word(text))
-			return usage_error("help", "there is no command, knob, device or word %s%s", text,
+			return usage_error("help", "no command, knob, device or word %s%s", text,
 				nearest_word(text, true, near, sizeof near));
 	}
 	return EXIT_FINE;

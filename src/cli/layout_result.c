@@ -57,7 +57,7 @@ enum status layout_read_input(
 		 csv_perhaps = kind == INPUT_MINIMALLOC || kind == INPUT_UNKNOWN || kind == INPUT_EMPTY;
 	if (!pickle && !csv_perhaps)
 		return refuse(error, "neither a CSV of buffers nor a memory snapshot, but: %s; %s", input_kind_name(kind),
-			input_kind_advice(kind) ? input_kind_advice(kind) : "it holds ops, too: tidemark plan FILE");
+			input_kind_advice(kind) ? input_kind_advice(kind) : "it also holds ops: tidemark plan FILE");
 	if (!pickle && memchr(start, '\0', size)) /* as of /dev/zero, which would be read for long */
 		return refuse(error, "neither a CSV of buffers nor a memory snapshot: it has bytes that are not text");
 	return pickle ? read_snapshot(request, input, kind == INPUT_TRACE, csv, error) : read_csv(request, input, csv, error);

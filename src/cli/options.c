@@ -85,7 +85,7 @@ static const char *options_command_name(enum subcommand_id command)
 	return command == SUBCOMMAND_explore ? "" : command == SUBCOMMAND_screen ? "export" : subcommands[command].name;
 }
 
-/* Says that there is no such option, and which comes nearest: "--vieuw", or that it is a knob: "--memory". */
+/* Says that unknown option, and which comes nearest: "--vieuw", or that it is a knob: "--memory". */
 static int say_unknown(const char *command, const char *word, const struct taken *taken)
 {
 	char name[64], text[120];
@@ -97,8 +97,8 @@ static int say_unknown(const char *command, const char *word, const struct taken
 		sets |= strcmp(taken->option[i].name, "set") == 0;
 	}
 	if (sets && knob_find(name) != KNOB_COUNT)
-		return usage_error(command, "--%s: there is no such option; it is a knob: --set %s=VALUE", name, name);
-	return usage_error(command, "--%s: there is no such option%s", name, nearest_text(&nearest, "--", text, sizeof text));
+		return usage_error(command, "--%s: unknown option; it is a knob: --set %s=VALUE", name, name);
+	return usage_error(command, "--%s: unknown option%s", name, nearest_text(&nearest, "--", text, sizeof text));
 }
 
 /* How many options begin with the word, up to its '='. */
@@ -119,7 +119,7 @@ static int say_wrong(const char *command, int letter, const char *word, const st
 		return usage_error(command, "%s%.*s: its value is missing", is_long ? "" : "-", is_long ? 60 : 1,
 			is_long ? word : (char[]){ (char)optopt, '\0' });
 	if (!is_long)
-		return usage_error(command, "-%c: there is no such option", optopt);
+		return usage_error(command, "-%c: unknown option", optopt);
 	if (optopt != 0)
 		return usage_error(command, "%.60s: the option takes no value", word);
 	if (beginnings(word + 2, taken) > 1)
@@ -282,7 +282,7 @@ static int check_files(const struct command_line *line)
 				code = say_same(line, written, line->read[k].file, "is read");
 		for (int k = 0; k < i && code == EXIT_FINE; k++)
 			if (line->written[k].file && strcmp(written->file, line->written[k].file) == 0)
-				code = say_same(line, written, line->written[k].file, "is written, too");
+				code = say_same(line, written, line->written[k].file, "is also written");
 	}
 	return code;
 }

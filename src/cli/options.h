@@ -22,7 +22,7 @@
 	X(most_devices, "devices", 'n', "N", BY(fit), "devices to use: by changes, --max and --smallest-device") \
 	X(fusions, "fusions", 0, "HOW", BY_READERS, "of XLA HLO: open, each instruction in a fusion is an op with a " \
 		"result; closed (the default), the fusion is one op") \
-	X(graph, "graph", 0, "N", BY_READERS, "of a log: which of its graphs, from 1 on; else the largest step") \
+	X(graph, "graph", 0, "N", BY_READERS, "which graph of a log to read, from 1 (default: the largest step)") \
 	X(dim, "dim", 0, "NAME=SIZE", BY_READERS, "the size of a symbolic dim") \
 	X(first, "first", 0, "OPTION=VALUE", BY(compare), "graph, dim or fusions of the first file: --first graph=2") \
 	X(rules, "rules", 'r', "F", BY_PLANNERS | BY(check) | BY(explore), "rules of your own operators, one a line") \
@@ -38,11 +38,11 @@
 	X(width, "width", 'w', "POINTS", BY(plan) | BY(export) | BY(compare), "width of a figure; a drawing folds to fit") \
 	X(no_title, "no-title", 0, NULL, BY(plan) | BY(export), "a figure without its title") \
 	X(no_legend, "no-legend", 0, NULL, BY(plan) | BY(export), "a figure without the legend and notes below it") \
-	X(caption, "caption", 0, "F", BY(plan) | BY(export), "of a figure: write to a text file what it shows, under which " \
-		"knobs, and the command that draws it again") \
+	X(caption, "caption", 0, "F", BY(plan) | BY(export), "write to a text file what a figure shows, its knobs, and the " \
+		"command that draws it again") \
 	X(stage, "stage", 0, "S", BY(plan) | BY(export), "input: the graph as read; device: as planned, what one device " \
 		"runs (the default)") \
-	X(factors, "factors", 'f', NULL, BY(plan) | BY(export), "JSON: what every dim of every op stands for") \
+	X(factors, "factors", 'f', NULL, BY(plan) | BY(export), "JSON: what every dim of every op means") \
 	X(screen, "screen", 0, NULL, BY(screen), "the explorer's screen after some keys") \
 	X(size, "size", 'z', "WxH", BY(screen), "columns and rows") \
 	X(keys, "keys", 'k', "KEYS", BY(screen), "what is typed: names of keys, and words") \
@@ -55,7 +55,7 @@
 	X(resume, "resume", 0, "=SESSION", BY(sweep) | BY(explore), "take up the last session, or the one that is named; " \
 		"of a sweep: plan only scenarios that --output lacks, and refuse lines of another sweep") \
 	X(merge, "merge", 0, NULL, BY(sweep), "GRAPH and what follows are pieces of one sweep: put them together; with its " \
-		"--vary, says what is missing at the end, too") \
+		"--vary, also says what is missing at the end") \
 	X(capacity, "capacity", 'c', "N", BY(layout) | BY(check), "stop at the first layout within N bytes; exit status 1 " \
 		"where there is none, or of check where it needs more") \
 	X(strategy, "strategy", 's', "S", BY(layout), "how offsets are chosen (best; \"help\" lists them)") \
@@ -89,7 +89,7 @@
 	X(no_dropout, "no-dropout", 0, NULL, BY(model), "leave dropout layers out") \
 	X(accumulate, "accumulate", 0, NULL, BY(model), "add gradients to buffers that live from step to step") \
 	X(forward, "forward", 0, NULL, BY(model), "the forward pass alone") \
-	X(curve, "curve", 0, "N", BY(model), "print N points of peak memory against the least time of what runs again, as " \
+	X(curve, "curve", 0, "N", BY(model), "print N points of peak memory against the least time of recomputation, as " \
 		"CSV") \
 	X(time, "time", 't', "S", BY(plan) | BY(export) | BY(compare) | BY(layout) | BY(search), \
 		"stop after S seconds with the best so far; a plan that was cut short says so") \

@@ -291,7 +291,7 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 	int64_t bytes;
 	const char *part = config_biggest(&least->result.worst, &bytes);
 	if (least->planned.known)
-		fprintf(file, "planned, too: the least of them needs %.2f GiB\n", gib(least_planned(list)));
+		fprintf(file, "also planned: the least of them needs %.2f GiB\n", gib(least_planned(list)));
 	fprintf(file, "least memory, estimated: %s: rank %u needs %.2f GiB, %.2f GiB too much; the most are %s, %.2f GiB\n",
 		config_text(&least->config, text, sizeof text), least->result.worst_rank, gib(least->result.worst.total),
 		gib(least->result.worst.total - search->request.machine.memory), part, gib(bytes));
@@ -433,8 +433,8 @@ static const char *const overhead_helps[] = {
 	"ZeRO-3's gathered parameters, two blocks (on)",
 	"a weight gradient for every shape stays allocated, as in Transformer Engine (off)",
 	"of a backward pass hides gradients (80%)",
-	"of the collectives inside layers run behind products: Megatron's tp_comm_overlap, async TP (0)",
-	"of a forward pass hides the gathers of parameters that the update before made: Megatron's overlap_param_gather (0)"
+	"share of the collectives inside layers that overlaps with matmuls: Megatron's tp_comm_overlap, async TP (0)",
+	"share of a forward pass that overlaps with the gathers of updated parameters: Megatron's overlap_param_gather (0)"
 };
 
 static void search_command_print_more(void)

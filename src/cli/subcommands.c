@@ -248,7 +248,7 @@ static int check_options(const struct request *request, enum export_kind_id kind
 	if (paper && !view->figure)
 		return usage_error(command_of(request), "%s belongs to figures: %s", paper, figures);
 	if (request->caption && strcmp(request->caption, request->line.output ? request->line.output : "-") == 0)
-		return usage_error(command_of(request), "--caption %s: the figure goes there, too", request->caption);
+		return usage_error(command_of(request), "--caption %s: the figure also goes there", request->caption);
 	return EXIT_FINE;
 }
 

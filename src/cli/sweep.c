@@ -82,7 +82,7 @@ static int vary(struct sweep *sweep, const char *text)
 		if (pinned)
 			scenario_done(&probe);
 		if (pinned)
-			return usage_error("sweep", "--vary %s: a file is no value to vary: set it for the whole sweep with --set", word);
+			return usage_error("sweep", "--vary %s: a file can't be varied: set it for the whole sweep with --set", word);
 		if (varied->values == VALUES_MAX)
 			return usage_error("sweep", "--vary %s: more than %d values", name, VALUES_MAX);
 		scenario_value_text(&probe, name, word, sizeof word);
@@ -342,7 +342,7 @@ static int read_finished(struct sweep *sweep)
 	enum status status = OK;
 	for (unsigned n = 1; status == OK && (length = getline(&line, &capacity, file)) > 0 && line[length - 1] == '\n'; n++) {
 		if (strlen(line) != (size_t)length)
-			status = refuse(&error, "a byte 0 is no text");
+			status = refuse(&error, "a byte 0 is not text");
 		else if (sweep->form == SWEEP_JSON || n > 1)
 			status = take_finished(sweep, &row, line, &error);
 		else

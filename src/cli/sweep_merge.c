@@ -109,7 +109,7 @@ static enum status read_piece(struct merge *merge, int file, struct error *error
 		}
 		*stop = '\0';
 		status = strlen(at) == (size_t)(stop - at) ? sweep_merge_take_line(merge, at, file, number, error)
-			: refuse(error, "a byte 0 is no text");
+			: refuse(error, "a byte 0 is not text");
 		if (status != OK)
 			error->line = number;
 	}

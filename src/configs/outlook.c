@@ -85,7 +85,7 @@ static enum status find_config(const struct scenario *scenario, const struct uni
 	int64_t together = (int64_t)config->dp * config->ep * config->microbatches;
 	if (batch % together != 0)
 		return refuse(error,
-			"batch %" PRId64 " is no whole number of samples for dp %u x ep %u x %u microbatches", batch, config->dp,
+			"batch %" PRId64 " is not divisible by dp %u x ep %u x %u microbatches", batch, config->dp,
 			config->ep, config->microbatches);
 	if (!estimated(value[K_recompute]))
 		return refuse(error,

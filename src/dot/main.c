@@ -305,7 +305,7 @@ int main(int argc, char **argv)
 	if (stream && fclose(stream) != 0 && status == OK)
 		status = fail_memory(&error);
 	if (status == OK && options.format > OUTPUT_DOT && !picture_whole(format_names[options.format], data, length))
-		status = fail(&error, LIMIT, "Graphviz failed: its picture is not whole, most likely for want of memory (--memory)");
+		status = fail(&error, LIMIT, "Graphviz failed: its picture isn't whole, probably because memory ran out (--memory)");
 	if (status == OK)
 		status = deliver(&options, data, length, &error);
 	free(data);

@@ -53,7 +53,7 @@ static void explain(struct error *error)
 	if (quote)
 		PRINT_TO(near, " near %.80s", quote + strlen("near "));
 	near[strcspn(near, "\n")] = '\0';
-	const char *message = *reading.message && *reading.message != '\n' ? reading.message : "there is no graph in it";
+	const char *message = *reading.message && *reading.message != '\n' ? reading.message : "it has no graph";
 	if (strstr(reading.message, "syntax error"))
 		refuse(error, "syntax error%s", near);
 	else if (strstr(reading.message, "memory exhausted"))

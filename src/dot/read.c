@@ -299,9 +299,9 @@ static enum status read_add_argument(struct reader *reader, Agnode_t *from, Agno
 	const struct record *source = record_of(from), *op = record_of(to);
 	enum status status;
 	if (control && source->op == NONE)
-		return bad_edge(reader, from, to, "order=1 stands between two ops");
+		return bad_edge(reader, from, to, "order=1 belongs between two ops");
 	if (!control && source->tensor == NONE)
-		return bad_edge(reader, from, to, "from op to op: a tensor must stand between them, or order=1 on the edge");
+		return bad_edge(reader, from, to, "from op to op: there must be a tensor between them, or order=1 on the edge");
 	if (control)
 		status = draft_after(reader->draft, op->op, source->op);
 	else
@@ -315,7 +315,7 @@ static enum status read_add_edge(struct reader *reader, Agedge_t *edge)
 	if (record_of(to)->op != NONE)
 		return read_add_argument(reader, from, to, is_control(reader, edge));
 	if (record_of(from)->op == NONE)
-		return bad_edge(reader, from, to, "from tensor to tensor: an op must stand between them, or alias_of= say it");
+		return bad_edge(reader, from, to, "from tensor to tensor: there must be an op between them, or alias_of=");
 	enum status status = draft_write(reader->draft, record_of(from)->op, record_of(to)->tensor);
 	return status == OK ? OK : fail_memory(reader->error);
 }
@@ -362,7 +362,7 @@ static enum status read_add_alias(struct reader *reader, Agnode_t *node)
 		return OK;
 	uint32_t alias = find_tensor(reader, text, strlen(text));
 	if (alias == NONE)
-		return read_bad(reader, node, "alias_of: there is no tensor", text);
+		return read_bad(reader, node, "alias_of: unknown tensor", text);
 	draft_tensor_at(reader->draft, record_of(node)->tensor)->alias = alias;
 	return OK;
 }

@@ -128,7 +128,7 @@ enum status figure_roofline(const struct roofline *roofline, const char *name, s
 	const struct canvas_line frame = { INK, 0.75, false };
 	char title[300];
 	if (roofline->ops == 0)
-		return refuse(error, "no op of this step has FLOPs and moves bytes: there is no roofline");
+		return refuse(error, "no op of this step has FLOPs and moves bytes, so it has no roofline");
 	figure_roofline_measure(&roofs, paper.width);
 	double width = paper.width - 2 * EDGE;
 	double height = paper.unexplained ? TOP + PLOT + BARE

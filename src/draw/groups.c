@@ -60,7 +60,7 @@ static enum status select_around(struct builder *builder, const struct draw_opti
 	const struct graph *graph = builder->drawing->graph;
 	uint32_t op = graph_find_op(graph, options->around), tensor = graph_find_tensor(graph, options->around);
 	if (op == NONE && tensor == NONE)
-		return refuse(builder->error, "there is no op or tensor named \"%.100s\"", options->around);
+		return refuse(builder->error, "no op or tensor is named \"%.100s\"", options->around);
 	builder->centre = op;
 	if (op != NONE) {
 		builder->in[op] = true;
@@ -85,7 +85,7 @@ static enum status select_alive(struct builder *builder)
 	const struct plan *plan = builder->drawing->plan;
 	const struct graph *graph = builder->drawing->graph;
 	if (!plan || plan->ordered->peak_position == NONE)
-		return refuse(builder->error, "there is no peak without a plan");
+		return refuse(builder->error, "without a plan, no op is at the peak");
 	builder->in[plan->ordered->result.order[plan->ordered->peak_position]] = true;
 	FOR(storage, graph->storages) {
 		if (!alive_at_peak(plan, storage))

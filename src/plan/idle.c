@@ -48,11 +48,11 @@ static const struct row {
 	const char *why;
 } rows[] = {
 	{ K_workspace, has_no_workspace, "no op of this graph has scratch memory that is known" },
-	{ K_zero, has_no_data_axis, "there is no data parallelism here (dp=1)" },
-	{ K_reshard_after_forward, has_no_data_axis, "there is no data parallelism here (dp=1)" },
-	{ K_prefetch, has_no_data_axis, "there is no data parallelism here (dp=1)" },
-	{ K_reduce_dtype, sums_no_gradients, "there is no data parallelism here (dp=1)" },
-	{ K_sp, idle_has_no_tensor_axis, "there is no tensor parallelism here (tp=1)" },
+	{ K_zero, has_no_data_axis, "no data parallelism here (dp=1)" },
+	{ K_reshard_after_forward, has_no_data_axis, "no data parallelism here (dp=1)" },
+	{ K_prefetch, has_no_data_axis, "no data parallelism here (dp=1)" },
+	{ K_reduce_dtype, sums_no_gradients, "no data parallelism here (dp=1)" },
+	{ K_sp, idle_has_no_tensor_axis, "no tensor parallelism here (tp=1)" },
 };
 
 const char *plan_knob_idle(const struct plan *plan, enum knob_id knob)

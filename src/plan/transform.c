@@ -98,7 +98,7 @@ static void note_captured(struct job *job, bool extended)
 		used += (size_t)snprintf(seen + used, sizeof seen - used, "%s%lld",
 			i + 1 < LINE_BATCHES && line[i + 1] > 0 ? ", " : " and ", (long long)line[i]);
 	note(job->notes, extended
-		? NOTE_GUESS "one sample is on the line through batch %s; tidemark_torch.capture_batches captures it, too"
+		? NOTE_GUESS "one sample is on the line through batch %s; tidemark_torch.capture_batches also captures it"
 		: "the batch as captured: what each sample adds was seen at batch %s", seen);
 }
 
@@ -330,7 +330,7 @@ static enum status transform_read_pins(
 		const struct pin *pin = &job->scenario->pin[i];
 		unsigned long number = pin->kind == PIN_RECOMPUTE ? strtoul(pin->a, NULL, 10) : 0;
 		if (pin->kind == PIN_RECOMPUTE && number >= activations->layers)
-			return refuse(job->error, "there is no layer %lu: the graph has %u, counted from 0", number,
+			return refuse(job->error, "layer %lu doesn't exist: the graph has %u, counted from 0", number,
 				activations->layers);
 		if (pin->kind == PIN_RECOMPUTE)
 			layer[options->layers++] = (uint32_t)number;
@@ -436,7 +436,7 @@ static struct graph *run_float8(struct job *job)
 	if (graph && changed > 0)
 		note(job->notes, "%u products of layers read 8-bit copies of their operands", changed);
 	else if (graph)
-		note(job->notes, "float8=on changes nothing: no product of two matrices lies in a numbered layer (\"layers.3\")");
+		note(job->notes, "float8=on changes nothing: no product of two matrices is in a numbered layer (\"layers.3\")");
 	return graph;
 }
 
@@ -460,7 +460,7 @@ static struct graph *run_late_casts(struct job *job)
 			moved == 1 ? " is" : "s are");
 	if (graph && moved > 0 && value(job, K_microbatches) > 1)
 		note(job->notes,
-			"reduce_dtype=param adds up the gradients of %lld microbatches in that format, too: sums are cast for the "
+			"reduce_dtype=param adds up the gradients of %lld microbatches in that format as well: sums are cast for the "
 			"update",
 			(long long)value(job, K_microbatches));
 	if (graph && moved == 0)
@@ -567,7 +567,7 @@ static struct graph *run_pipeline(struct job *job)
 	}
 	int64_t rank = value(job, K_rank);
 	if (rank >= job->pipelined->ranks) {
-		refuse(job->error, "there is no pipeline rank %lld: there are %u, counted from 0", (long long)rank,
+		refuse(job->error, "pipeline rank %lld doesn't exist: there are %u, counted from 0", (long long)rank,
 			job->pipelined->ranks);
 		return NULL;
 	}

@@ -25,7 +25,7 @@ static enum status find_program(char *path, size_t size, struct error *error)
 		if (access(path, X_OK) == 0)
 			return OK;
 	}
-	return fail(error, LIMIT, PROGRAM " doesn't lie beside this program; " PROGRAM_NAMED "=FILE names it");
+	return fail(error, LIMIT, PROGRAM " is not beside this program; " PROGRAM_NAMED "=FILE names it");
 }
 
 /* Its message is "tidemark-dot: -:LINE: text" or "tidemark-dot: -: text"; libraries may have spoken before. */

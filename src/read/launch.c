@@ -352,7 +352,7 @@ enum status launch_read(struct launch *launch, const char *path, int64_t devices
 	char *text = input_text(path, FILE_MOST, &size, error);
 	if (!text)
 		return error->status;
-	enum status status = memchr(text, 0, size) ? refuse(error, "holds a byte 0: it is no text")
+	enum status status = memchr(text, 0, size) ? refuse(error, "holds a byte 0: it isn't text")
 		: launch_read_text(launch, text, devices, error);
 	mem_free(text);
 	return status == NO_MEMORY ? fail_memory(error) : status;

@@ -306,7 +306,7 @@ static enum status read_tensor(struct reader *reader, const struct value *record
 		return read_native_bad(
 			reader, "tensor \"%.100s\" has %" PRId64 " bytes: not between 0 and 2^60", tensor.name, tensor.bytes);
 	if (tensor.address < 0 || tensor.address > BYTES_MAX)
-		return read_native_bad(reader, "tensor \"%.100s\" lies at address %" PRId64 ": not between 0 and 2^60",
+		return read_native_bad(reader, "tensor \"%.100s\" has the address %" PRId64 ": not between 0 and 2^60",
 			tensor.name, tensor.address);
 	if (draft_find_tensor(reader->draft, tensor.name) != NONE)
 		return read_native_bad(reader, "there are two tensors named \"%.100s\"", tensor.name);
@@ -548,7 +548,7 @@ static enum status read_records(struct reader *reader)
 	}
 	if (reader->line == 0 || !reader->described)
 		return read_native_bad(reader, "the file is empty");
-	return reader->ended ? OK : read_native_bad(reader, "the file is truncated: there is no end record");
+	return reader->ended ? OK : read_native_bad(reader, "the file is truncated: it has no end record");
 }
 
 /* The graph of all records. */

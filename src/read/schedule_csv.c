@@ -222,7 +222,7 @@ static enum status schedule_csv_find_places(struct reader *reader)
 	if (reader->ranks == 0 || reader->cells == 0)
 		return refuse(reader->error, "no passes: expected a row a rank, of cells such as 0F3");
 	if (reader->stages % reader->ranks != 0)
-		return refuse(reader->error, "%u stages don't lie evenly on %u ranks, as many as there are rows",
+		return refuse(reader->error, "%u stages are not spread evenly over %u ranks, as many as there are rows",
 			reader->stages, reader->ranks);
 	FOR(rank, reader->ranks)
 		FOR_FROM(i, row_begin(reader, rank), reader->row_end[rank]) {
@@ -232,7 +232,7 @@ static enum status schedule_csv_find_places(struct reader *reader)
 		}
 	if (turned && vee)
 		return wrong_cell(reader, turned,
-			"this stage lies elsewhere: stages lie on the ranks in turn (0, 1, 2, 0, 1, 2) or in a V (0, 1, 2, 2, 1, "
+			"this stage belongs elsewhere: stages are on the ranks in turn (0, 1, 2, 0, 1, 2) or in a V (0, 1, 2, 2, 1, "
 			"0)");
 	*order = (struct pipeline_order){ .ranks = reader->ranks,
 		.chunks = reader->stages / reader->ranks,

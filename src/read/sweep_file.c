@@ -39,7 +39,7 @@ static enum status take_set(struct sweep_table *table, json_t *set, struct swept
 			PRINT_TO(knob->name, "%s", name);
 		}
 		if (!json_is_string(value))
-			return refuse(error, "is not a line of a sweep: the value of %.40s is no text", name);
+			return refuse(error, "is not a line of a sweep: the value of %.40s is not text", name);
 		if (!knob)
 			return refuse(error,
 				table->rows == 0 ? "more than %u varied knobs"

@@ -199,7 +199,8 @@ static void add_kernels(struct listing *listing)
 	rests_on(listing, REACH_EAGER, FIGURE_EAGER);
 	add_share(listing, "bytes moved, fused", machine->fused, "of these bytes where a compiler fuses kernels");
 	rests_on(listing, REACH_TRAFFIC, FIGURE_FUSED);
-	add_share(listing, "traffic of 8-bit casts", machine->casts, "of these bytes: scales and transposes take the rest");
+	add_share(listing, "traffic of 8-bit casts", machine->casts,
+		"share share of these bytes: scales and transposes take the rest");
 	rests_on(listing, REACH_CASTS, FIGURE_CASTS);
 }
 

@@ -56,10 +56,10 @@ static const struct row {
 	bool (*holds)(const struct scenario *scenario);
 	const char *why;
 } rows[] = {
-	{ K_schedule, has_no_pipeline, "there is no pipeline (pp=1)" },
-	{ K_chunks, has_no_pipeline, "there is no pipeline (pp=1)" },
+	{ K_schedule, has_no_pipeline, "no pipeline (pp=1)" },
+	{ K_chunks, has_no_pipeline, "no pipeline (pp=1)" },
 	{ K_chunks, is_not_interleaved, "only schedule=interleaved cuts ranks into pieces" },
-	{ K_rank, has_no_pipeline, "there is no pipeline (pp=1)" },
+	{ K_rank, has_no_pipeline, "no pipeline (pp=1)" },
 	{ K_strategy, has_one_device, "the step runs on one device" },
 	{ K_sp, has_one_device, "the step runs on one device" },
 	{ K_zero, has_one_device, "the step runs on one device" },
@@ -67,7 +67,7 @@ static const struct row {
 	{ K_sp, is_not_split, "strategy=none splits nothing" },
 	{ K_zero, is_not_split, "strategy=none splits nothing" },
 	{ K_padding, is_not_split, "strategy=none splits nothing" },
-	{ K_sp, idle_knobs_has_no_tensor_axis, "there is no tensor parallelism (tp=1)" },
+	{ K_sp, idle_knobs_has_no_tensor_axis, "no tensor parallelism (tp=1)" },
 	{ K_replicate, has_one_device, "the step runs on one device" },
 	{ K_reshard_after_forward, has_one_device, "the step runs on one device" },
 	{ K_prefetch, has_one_device, "the step runs on one device" },
@@ -90,8 +90,8 @@ static const struct row {
 	{ K_effort, plans_by_rule, "order and layout are rules: orders best, fast and roam search, layouts best, dive, roam" },
 	{ K_slack, keeps_its_time, "only strategy=minred and auto trade time for memory" },
 	{ K_curve, is_not_minred, "only strategy=minred has this curve" },
-	{ K_reserve, has_no_cap, "there is no memory cap" },
-	{ K_random, is_not_fitted, "only recompute=auto chooses what runs again" },
+	{ K_reserve, has_no_cap, "no memory limit is set" },
+	{ K_random, is_not_fitted, "only recompute=auto chooses what is recomputed" },
 	{ K_offload, is_not_fitted, "only recompute=auto chooses what waits in the host" },
 	{ K_order, has_no_time, "nothing runs beside computation: this is order=best" },
 	{ K_order, has_ranks, "orders for time aren't sought in a pipeline's ranks: this is order=auto" },

@@ -41,7 +41,7 @@ enum status knob_unknown(const char *name, struct error *error)
 		nearest_consider(&nearest, knobs[knob].name);
 	FOR_INT(figure, FIGURE_COUNT)
 		nearest_consider(&nearest, figure_name((enum figure_id)figure));
-	return refuse(error, "there is no knob \"%.60s\"%s", name, nearest_text(&nearest, "", text, sizeof text));
+	return refuse(error, "unknown knob \"%.60s\"%s", name, nearest_text(&nearest, "", text, sizeof text));
 }
 
 bool knob_word(const char *words, int i, char *word, size_t size)

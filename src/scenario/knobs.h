@@ -74,7 +74,7 @@ enum allocator { ALLOCATOR_AUTO, ALLOCATOR_PLAN, ALLOCATOR_PYTORCH, ALLOCATOR_EX
 	X(padding, "parallelism", SWITCH, NULL, 0, 1, 1, SHARD, "cut dims that an axis doesn't divide, such as 25 heads by " \
 		"8; the last pieces are smaller, and every device counts the largest") \
 	X(zero, "parallelism", NUMBER, NULL, 0, 3, 0, SHARD, "ZeRO stage; 1 shards optimizer state, 2 also gradients, 3 " \
-		"also parameters, over dp, cp and, of what is no expert, ep together") \
+		"also parameters, over dp, cp and, except for experts, ep together") \
 	X(replicate, "parallelism", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "hybrid sharding (HSDP): groups of dp devices; " \
 		"ZeRO cuts states within a group, and groups hold copies whose gradients are summed") \
 	X(reshard_after_forward, "parallelism", SWITCH, NULL, 0, 1, 1, SHARD, "ZeRO stage 3: free gathered parameters " \
@@ -118,7 +118,7 @@ enum allocator { ALLOCATOR_AUTO, ALLOCATOR_PLAN, ALLOCATOR_PYTORCH, ALLOCATOR_EX
 		"activations that the backward pass computes again instead of keeping them") \
 	X(random, "training", CHOICE, RECOMPUTE_RANDOMS(STRATEGY_WORD), 0, RECOMPUTE_RANDOM_COUNT - 1, \
 		RECOMPUTE_RANDOM_STATE, RECOMPUTE, \
-		"recompute=auto: dropout runs again from its saved state, never, or is computed again from its mask") \
+		"recompute=auto: dropout is recomputed from its saved state, never, or from its mask") \
 	X(offload, "training", SWITCH, NULL, 0, 1, 0, RECOMPUTE, "recompute=auto: what is saved may wait in the host's " \
 		"memory, where copies hide behind computation") \
 	X(accumulation, "training", NUMBER, NULL, 1, 1 << 20, 1, SCALE, "number of backward passes whose gradients are " \

@@ -19,7 +19,7 @@
 	X(BF16, "bf16", FLOPS, machine.matrix_rate[FORMAT_BF16], "of bf16") \
 	X(FP8, "fp8", FLOPS, machine.matrix_rate[FORMAT_F8], "of 8 bits") \
 	X(VECTOR_PEAK, "vector", FLOPS, machine.vector_rate, "peak of other arithmetic") \
-	X(POWER, "power", POWER, machine.power, "of the board: what it sustains of peaks of 16 and 8 bits") \
+	X(POWER, "power", POWER, machine.power, "board power: what it sustains of peaks of 16 and 8 bits") \
 	X(MATRIX, "matrix", SHARE, machine.matrix, "share of the peak that large matrix products reach, where the power " \
 		"sustains it") \
 	X(RAMP, "ramp", TIME, machine.ramp, "what a matrix product takes beside its FLOPs at that rate") \

@@ -42,7 +42,7 @@ static const struct measured measured[] = {
 		"32 published steps of MPT (mosaicml/llm-foundry, scripts/train/benchmarking, 2023)" },
 	{ SOFTWARE_MAXTEXT, ON(TPU_V6E_32), 1264, 131, 55,
 		"13 published steps on 8 to 512 (AI-Hypercomputer/tpu-recipes, training/trillium); what they keep in the host's "
-		"memory is taken to run again" },
+		"memory is taken to be recomputed" },
 	{ SOFTWARE_MAXTEXT, ON(TPU_V5P_95), 932, 128, 64,
 		"ten published steps on 64 to 1,024 (AI-Hypercomputer/maxtext, configs/tpu/v5p and tiering; tpu-recipes)" },
 };

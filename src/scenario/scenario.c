@@ -436,7 +436,7 @@ enum status scenario_unpin(struct scenario *scenario, uint32_t n, struct error *
 {
 	if (n == 0 || n > scenario->pins)
 		return refuse(error,
-			scenario->pins ? "there is no pin %u: there are %u" : "there is no pin %u: there are none", n,
+			scenario->pins ? "pin %u doesn't exist: there are %u" : "pin %u doesn't exist: there are none", n,
 			scenario->pins);
 	pin_done(&scenario->pin[n - 1]);
 	memmove(&scenario->pin[n - 1], &scenario->pin[n], (scenario->pins - n) * sizeof *scenario->pin);

@@ -24,7 +24,7 @@
 	X(BEHIND, "pin tensor A behind B", "tensor A's memory starts where tensor B's ends") \
 	X(PLACEMENT, "pin tensor T shard D on AXIS", "tensor T is sharded along dim D on that mesh axis") \
 	X(RECOMPUTE, "pin layer N recompute", "layer N's activations are computed again") \
-	X(RERUN, "pin type T recompute", "with recompute=ops, ops of type T run again: aten.gelu, or gelu") \
+	X(RERUN, "pin type T recompute", "with recompute=ops, ops of type T are recomputed: aten.gelu, or gelu") \
 	X(SCHEDULE, "pin schedule from FILE", "with schedule=file, what pipeline ranks do is in that CSV of " \
 		"torch.distributed.pipelining") \
 	X(FIGURE, "figure NAME VALUE", "the device's figure of that name has this value in place of the preset's: figure " \

@@ -25,7 +25,7 @@ enum status command_unknown(const char *line, struct error *error)
 	PRINT_TO(word, "%.*s", (int)strcspn(line, " \t"), line);
 	FOR_INT(i, COMMAND_COUNT)
 		nearest_consider(&nearest, commands[i].word);
-	return refuse(error, "there is no command \"%s\"%s", word, nearest_text(&nearest, "", text, sizeof text));
+	return refuse(error, "unknown command \"%s\"%s", word, nearest_text(&nearest, "", text, sizeof text));
 }
 
 const char *command_arguments(const char *line)

@@ -41,7 +41,7 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(BACKGROUND, "background", "z", "background", IN_STEP | IN_MAP | IN_TENSORS | IN_FIT, "", \
 		"show or hide what is always there; of tensors those that share another one's memory, of changes what can't help") \
 	X(SORT, "sort", "s", "sort", IN_TENSORS | IN_DEVICES | IN_RUNS, "", \
-		"sort by the next column; of runs the plot's axis, too") \
+		"sort by the next column; in Runs also the plot's axis") \
 	X(REVERSE, "reverse", "r", "", IN_TENSORS | IN_DEVICES, "", "reverse the sorting") \
 	X(GROUP, "group", "o", "group", IN_TENSORS | IN_GRAPH | IN_PANEL, "", "count the tensors by kind, type of number, " \
 		"module, operator and phase, in turn; Enter lists those of a row; fold or unfold all modules, or knobs") \
@@ -107,7 +107,7 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 		"csv, dot, svg, ...; screen writes what you see now, as text or SVG; " \
 		"options as on the command line: --view, --width, --no-title, --no-legend, --stage, --factors") \
 	X(SET, "set", "", "", IN_ANY, "KNOB=VALUE ...", "turn a knob, or several in one step; @FILE: " \
-		"those of a file, of a launcher's, too") \
+		"those of a file, or of a launcher's") \
 	X(RESET, "reset", "", "", IN_ANY, "[KNOB]", "set a knob, or all, back to its default") \
 	X(PIN, "pin", "", "", IN_ANY, "...", "add a constraint: pin op A before B; pin tensor T at OFFSET; pin tensor A " \
 		"behind B; ...") \
@@ -117,7 +117,7 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 		"--graph, --dim and --fusions behind it as on the command line") \
 	X(RELOAD, "reload", "R", "", IN_ANY, "", "read the graph's file again, with the same knobs; the baseline stays, to " \
 		"be compared with") \
-	X(GRAPH, "graph", "", "", IN_ANY, "N", "of a file with several graphs: open graph N instead, with the same knobs") \
+	X(GRAPH, "graph", "", "", IN_ANY, "N", "open graph N of a file with several graphs, with the same knobs") \
 	X(COMMAND_LINE, "command-line", "@", "", IN_ANY, "", "say the command line that plans, fits or searches what the " \
 		"screen shows, and copy it (OSC 52)") \
 	X(COPY, "copy", "Y", "", IN_ANY, "", "copy the name under the cursor, or a change's line of PyTorch, to the " \

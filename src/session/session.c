@@ -545,9 +545,9 @@ static enum status finished_plan(struct session *session, struct error *error)
 	if (!session->interactive)
 		session_wait(session);
 	if (session->problem.text[0])
-		return refuse(error, "there is no plan: %s", session->problem.text);
+		return refuse(error, "no plan: %s", session->problem.text);
 	if (!session->plan)
-		return refuse(error, session->graph ? "there is no plan yet" : "no graph is open");
+		return refuse(error, session->graph ? "no plan yet" : "no graph is open");
 	if (session->plan_request != session->request || !session->plan->complete)
 		return refuse(error, "the plan is not finished yet: wait, or stop it with Esc");
 	return OK;
@@ -592,7 +592,7 @@ static enum status do_export(struct session *session, const char *argument, stru
 	enum status status = export_line_parse(argument, &words, error);
 	enum export_kind_id kind = status == OK ? export_find(words.kind) : EXPORT_KIND_COUNT;
 	if (status == OK && kind == EXPORT_KIND_COUNT)
-		status = refuse(error, "there is no kind of export \"%.60s\"", words.kind);
+		status = refuse(error, "unknown kind of export \"%.60s\"", words.kind);
 	if (status == OK)
 		status = opened_check_target(&session->opened, session->folder, words.path, error);
 	if (status == OK)

@@ -15,7 +15,7 @@ static enum status group_pins_add_pin(
 {
 	if (after == before)
 		return fail(error, INFEASIBLE,
-			"tensors \"%.100s\" and \"%.100s\" share their memory, so one can't lie behind the other", pin->a, pin->b);
+			"tensors \"%.100s\" and \"%.100s\" share their memory, so one can't be placed behind the other", pin->a, pin->b);
 	if (behind[after] == before)
 		return OK;
 	if (behind[after] != NONE && behind[after] != after)
@@ -70,7 +70,7 @@ static enum status group_pins_join_row(const struct buffers *buffers, const uint
 		int64_t pin = buffers->fixed && buffers->fixed[i] >= 0 ? buffers->fixed[i] - made->size[b] : -1;
 		if (buffers->fixed && buffers->fixed[i] >= 0 && (pin < 0 || (made->fixed[b] >= 0 && made->fixed[b] != pin)))
 			return fail(error, INFEASIBLE,
-				"tensors that lie one behind the other are pinned at offsets that don't: %lld is one of them",
+				"tensors that are one behind the other are pinned at offsets that don't: %lld is one of them",
 				(long long)buffers->fixed[i]);
 		made->fixed[b] = pin >= 0 ? pin : made->fixed[b];
 		blocks->block[i] = b;

@@ -449,7 +449,7 @@ static enum status link_groups(
 			uint32_t tensor = graph_find_tensor(graph, name);
 			if (tensor != NONE && input->buffer[graph->tensor[tensor].storage] == NONE)
 				return refuse(error,
-					"tensor \"%.100s\" occupies no memory, so no other tensor can lie behind it or before it", name);
+					"tensor \"%.100s\" occupies no memory, so no other tensor can be behind it or before it", name);
 		}
 	}
 	TRY(group_pins(graph, scenario, input->buffer, input->buffers.n, &input->arena, &input->behind, error));

@@ -163,7 +163,7 @@ bool dot_write(const struct graph *graph, FILE *stream)
 		fputs(";\n", stream);
 	}
 	if (graph->ops > DOT_QUICK)
-		fputs("  // `dot` takes long for so many nodes: --view graph draws equal layers once\n", stream);
+		fputs("  // `dot` takes long for that many nodes: --view graph draws equal layers once\n", stream);
 	fputs("  node [shape=ellipse];\n", stream);
 	FOR(id, graph->tensors)
 		fine = dot_write_tensor(graph, &graph->tensor[id], stream) && fine;

@@ -141,7 +141,7 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 		return;
 	fprintf(stream, "\nsplit over %s\n", mesh_text(&sharded->sharding.mesh, text, sizeof text));
 	line(stream, "extra copies", sharded->cost.redundant,
-		"of what is kept: what a device holds beyond its share of one copy");
+		"what a device holds beyond its share of one copy");
 	line(stream, "sent by each device", plan->traffic.bytes,
 		plan->pipelined ? "for one microbatch, on all ranks; transfers between ranks are not counted" :
 		plan->scenario.value[K_accumulation] > 1 ? "in one pass and the update" : "");

@@ -405,7 +405,7 @@ static enum status read_split(struct reading *reading, uint32_t op, const json_t
 		json_int_t unit = json_is_integer(word) ? json_integer_value(word) : partial ? UNIT_PARTIAL : UNIT_NONE;
 		if (!partial && !json_is_integer(word) && !json_is_null(word))
 			return refuse(reading->error,
-				"not a plan file: the split of \"%.100s\" has a word that is no unit, \"P\" or null", name);
+				"not a plan file: the split of \"%.100s\" has a word that is not a unit, \"P\" or null", name);
 		if (unit >= unit_count(units, op) || unit > INT8_MAX || (json_is_integer(word) && unit < 0))
 			return fail(reading->error, INFEASIBLE, "op \"%.100s\" has no unit %lld to split", name, (long long)unit);
 		if (unit == UNIT_PARTIAL && !units->linear[op])
@@ -413,7 +413,7 @@ static enum status read_split(struct reading *reading, uint32_t op, const json_t
 		split.on[a] = (int8_t)unit;
 	}
 	if (!split_divides(units, mesh, op, split))
-		return fail(reading->error, INFEASIBLE, "op \"%.100s\" can't be cut into so many pieces", name);
+		return fail(reading->error, INFEASIBLE, "op \"%.100s\" can't be cut into that many pieces", name);
 	sharding_set(reading->sharding, units, op, split);
 	return OK;
 }
@@ -426,7 +426,7 @@ static enum status read_splits(struct reading *reading)
 	json_object_foreach((json_t *)(uintptr_t)json_object_get(reading->shard, "splits"), name, list) {
 		uint32_t op = graph_find_op(graph, name);
 		if (op == NONE)
-			return fail(reading->error, INFEASIBLE, "shard.splits names \"%.100s\", which is no op of the graph", name);
+			return fail(reading->error, INFEASIBLE, "shard.splits names \"%.100s\", which is not an op of the graph", name);
 		TRY(read_split(reading, op, list));
 	}
 	return OK;
@@ -456,14 +456,14 @@ static enum status read_placement(struct reading *reading, uint32_t tensor, cons
 	FOR(a, mesh->axes) {
 		const char *word = json_string_value(json_array_get(list, a));
 		if (!parse_place(units, tensor, word, &placement.on[a]))
-			return fail(reading->error, INFEASIBLE, "tensor \"%.100s\" can't lie as %.40s on %s", name,
+			return fail(reading->error, INFEASIBLE, "tensor \"%.100s\" can't be placed as %.40s on %s", name,
 				word ? word : "this", mesh->axis[a].name);
 	}
 	if (!placement_divides(units, mesh, tensor, placement))
-		return fail(reading->error, INFEASIBLE, "tensor \"%.100s\" can't be cut into so many pieces", name);
+		return fail(reading->error, INFEASIBLE, "tensor \"%.100s\" can't be cut into that many pieces", name);
 	if (units->graph->tensor[tensor].writer != NONE && !placement_equal(placement, reading->sharding->produced[tensor]))
 		return fail(reading->error, INFEASIBLE,
-			"tensor \"%.100s\" lies otherwise than the split of \"%.100s\" makes it", name,
+			"tensor \"%.100s\" is placed otherwise than the split of \"%.100s\" makes it", name,
 			units->graph->op[units->graph->tensor[tensor].writer].name);
 	reading->sharding->produced[tensor] = placement;
 	return OK;
@@ -481,7 +481,7 @@ static enum status read_placements(struct reading *reading)
 		status = read_placement(reading, t, list);
 	}
 	if (status == OK && json_object_size(placements) != graph->tensors)
-		return fail(reading->error, INFEASIBLE, "shard.placements names what is no tensor of the graph");
+		return fail(reading->error, INFEASIBLE, "shard.placements names what is not a tensor of the graph");
 	return status;
 }
 

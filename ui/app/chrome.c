@@ -216,7 +216,7 @@ const char *command_unavailable(const struct model *model, enum command_id comma
 	case COMMAND_COPY:
 	case COMMAND_EDIT:
 	case COMMAND_SHELL:
-	case COMMAND_GO: return model->plan ? NULL : "there is no plan yet";
+	case COMMAND_GO: return model->plan ? NULL : "no plan yet";
 	default: return NULL;
 	}
 }

@@ -126,7 +126,7 @@ static bool open_streams(struct terminal *terminal, struct error *error)
 	terminal->in = isatty(STDIN_FILENO) ? stdin : fopen("/dev/tty", "r");
 	terminal->own_in = terminal->in && terminal->in != stdin;
 	if (!terminal->in) {
-		refuse(error, "there is no terminal to read keys from");
+		refuse(error, "no terminal to read keys from");
 		return false;
 	}
 	if (pipe(rescue.pipe) < 0) {

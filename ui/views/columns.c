@@ -34,7 +34,7 @@ static enum status column_find(const char *word, enum column *column, struct err
 			return OK;
 		nearest_consider(&nearest, columns[i].word);
 	}
-	return refuse(error, "there is no column \"%s\"%s", word, nearest_text(&nearest, "", near, sizeof near));
+	return refuse(error, "unknown column \"%s\"%s", word, nearest_text(&nearest, "", near, sizeof near));
 }
 
 /* A word that is no column (the nearest is named), one twice, or none at all are refused. */

@@ -51,7 +51,7 @@ static void draw_outlook(struct frame *frame, struct devices *view, const struct
 	if (!outlook) {
 		char text[600] = "a moment: the schedule is being worked out";
 		if (model->outlook_problem && *model->outlook_problem)
-			PRINT_TO(text, "there is no schedule: %s", model->outlook_problem);
+			PRINT_TO(text, "no schedule: %s", model->outlook_problem);
 		frame_wrapped(frame, (struct rect){ 1, 0, all.width - 1, 4 }, ROLE_FAINT, text);
 		return;
 	}

@@ -358,7 +358,7 @@ def add_trace(samples, path, devices_per_node):
     file = file if isinstance(file, dict) else {"traceEvents": file}
     events, devices = file.get("traceEvents"), file.get("deviceProperties")
     if not isinstance(events, list):
-        raise CaptureError(f"{path}: not a trace of torch.profiler: there is no list traceEvents")
+        raise CaptureError(f"{path}: not a trace of torch.profiler: it has no list traceEvents")
     device = devices[0] if isinstance(devices, list) and devices and isinstance(devices[0], dict) else {}
     group, ops, kernels, before = group_of(file.get("distributedInfo")), [], [], samples.collectives
     gpu = 0

@@ -81,7 +81,7 @@ static enum status proto_read_shape(struct reader *reader, struct wire body, int
 	int dtype = name ? hlo_dtype(name, strlen(name)) : DTYPE_COUNT;
 	shape->dtype = dtype < 0 || dtype == DTYPE_COUNT ? DTYPE_OPAQUE : (uint8_t)dtype;
 	if (!shape->tuple && shape->parts)
-		return proto_bad(reader, "a shape that is no tuple has parts");
+		return proto_bad(reader, "a shape that is not a tuple has parts");
 	return hlo_shape_finish(shape) ? OK : proto_bad(reader, "a shape's size overflows");
 }
 
@@ -665,7 +665,7 @@ enum status hlo_proto_read(const char *data, size_t size, struct hlo_module *mod
 	if (broken)
 		status = proto_bad(&reader, "what is around the module is truncated or broken");
 	else
-		status = proto_is_module(body) ? proto_read_module(&reader, body) : proto_bad(&reader, "there is no module in it");
+		status = proto_is_module(body) ? proto_read_module(&reader, body) : proto_bad(&reader, "it has no module");
 	if (status == OK && wire_size(assignment))
 		status = hlo_assignment_proto(assignment, module, error);
 	mem_free(reader.computation);

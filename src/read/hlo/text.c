@@ -256,7 +256,7 @@ static enum status read_attribute(
 		return text_read_aliases(parser, value, &instruction->alias, &instruction->aliases);
 	if (scan_is(key, "index")) {
 		if (!scan_number(value, &number) || number >= NONE)
-			return scan_bad(&parser->scan, "the index of \"%.60s\" is no number of a part", instruction->name);
+			return scan_bad(&parser->scan, "the index of \"%.60s\" is not the number of a part", instruction->name);
 		instruction->index = (uint32_t)number;
 	} else if (scan_is(key, "replica_groups"))
 		instruction->group = text_read_groups(parser, value).size;
@@ -516,7 +516,7 @@ static enum status text_resolve(struct parser *parser)
 		uint32_t id = names_find(&parser->computations, reference->name);
 		parser->scan.line = reference->line;
 		if (id == NONE)
-			return scan_bad(&parser->scan, "there is no computation \"%.60s\"", reference->name);
+			return scan_bad(&parser->scan, "unknown computation \"%.60s\"", reference->name);
 		instruction->call[reference->slot] = id;
 	}
 	return OK;

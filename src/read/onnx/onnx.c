@@ -716,7 +716,7 @@ static enum status read_model(struct reader *reader, struct wire model)
 		reader->functions += field.number == 25 && field.type == 2;
 	}
 	if (model.broken || !graph.at)
-		return onnx_bad(reader, model.broken ? "it is truncated or broken" : "there is no graph in it");
+		return onnx_bad(reader, model.broken ? "it is truncated or broken" : "it has no graph");
 	status = read_tensors(reader, graph);
 	if (status == OK)
 		status = onnx_add_nodes(reader, graph);

@@ -44,11 +44,11 @@ const char *onnx_place_wrong(struct wire tensor)
 				*(part.number == 1 ? &key : &value) = part.body;
 		bool location = spells(key, "location");
 		if (location && (!value.at || wire_size(value) == 0 || memchr(value.at, '\0', wire_size(value))))
-			return "is said to lie in a file without a name";
+			return "is said to be in a file without a name";
 		if (location && leads_out(value))
-			return "is said to lie outside of the model's folder";
+			return "is said to be outside of the model's folder";
 		if ((spells(key, "offset") || spells(key, "length")) && !is_place(value))
-			return "has an offset or a length that is no number of bytes";
+			return "has an offset or a length that is not a number of bytes";
 	}
 	return NULL;
 }

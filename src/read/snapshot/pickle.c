@@ -173,7 +173,7 @@ static enum status pickle_fill(struct machine *machine, size_t from, enum pickle
 {
 	if (from == 0 || from <= floor_of(machine) || machine->stack[from - 1].kind != kind)
 		return pickle_refuse(machine,
-			kind == PICKLE_DICT ? "the pickle sets a key in what is no dict" : "the pickle appends to what is no list");
+			kind == PICKLE_DICT ? "the pickle sets a key in what is not a dict" : "the pickle appends to what is not a list");
 	struct pickle_value *whole = &machine->stack[from - 1];
 	uint32_t count = (uint32_t)(machine->depth - from);
 	if (whole->again)
@@ -358,7 +358,7 @@ static enum status pickle_unknown(struct machine *machine, unsigned char code)
 				"byte %" PRIu64 ": the pickle wants to import, build or call something (%s): nothing is executed, and "
 								"memory snapshots need none",
 				machine->before + machine->at, calls[i].name);
-	return refuse(machine->error, "byte %" PRIu64 ": 0x%02x is no opcode of pickle protocols 2 to 5",
+	return refuse(machine->error, "byte %" PRIu64 ": 0x%02x is not an opcode of pickle protocols 2 to 5",
 		machine->before + machine->at, code);
 }
 
@@ -445,7 +445,7 @@ static enum status snapshot_pickle_walk(struct machine *machine, struct pickle_v
 	unsigned char start[2], code = 0;
 	TRY(pickle_take(machine, start, 2));
 	if (start[0] != 0x80 || start[1] < 2 || start[1] > 5)
-		return pickle_refuse(machine, "this is no pickle of protocols 2 to 5");
+		return pickle_refuse(machine, "this is not a pickle of protocols 2 to 5");
 	TRY(pickle_take(machine, &code, 1));
 	while (code != '.') {
 		TRY(pickle_step(machine, code));

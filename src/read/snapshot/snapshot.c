@@ -72,7 +72,7 @@ static ssize_t page_decode(struct page *page, unsigned char *out, size_t size, s
 			return -1;
 		unsigned value = page->have ? page_value_of(page->chunk[page->at++]) : 65;
 		if (value == 65) {
-			refuse(error, page->have ? "the page's snapshot is no base64" : "the page ends within its snapshot");
+			refuse(error, page->have ? "the page's snapshot is not base64" : "the page ends within its snapshot");
 			return -1;
 		}
 		page->ended = value == 64;
@@ -264,7 +264,7 @@ static enum status read_root(
 {
 	if (traces->kind != PICKLE_LIST || traces->again ||
 		(traces->count && traces->note != NOTE_NONE && traces->note != NOTE_TRACE))
-		return refuse(error, "device_traces is no list of lists of events");
+		return refuse(error, "device_traces is not a list of lists of events");
 	if (reader->traced)
 		return refuse(error, "device_traces appears twice");
 	reader->traced = true;
@@ -369,7 +369,7 @@ static enum status check_root(const struct reader *reader, const struct pickle_v
 			"torch.cuda.memory._dump_snapshot() behind _record_memory_history() writes them");
 	if (root->kind != PICKLE_DICT || root->note != NOTE_ROOT)
 		return refuse(error,
-			"this pickle is no memory snapshot: it has no device_traces (torch.cuda.memory._dump_snapshot writes "
+			"this pickle is not a memory snapshot: it has no device_traces (torch.cuda.memory._dump_snapshot writes "
 			"them)");
 	if (reader->snapshot->traces == 0)
 		return refuse(error,

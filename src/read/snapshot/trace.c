@@ -69,7 +69,7 @@ static enum status trace_find_events(struct tracing *tracing)
 			return refuse(tracing->error, "the trace has no traceEvents");
 		matched = byte == (matched == sizeof key - 1 ? ':' : key[matched]) ? matched + 1 : byte == *key;
 	}
-	return trace_visible(tracing) == '[' ? OK : refuse(tracing->error, "traceEvents is no list");
+	return trace_visible(tracing) == '[' ? OK : refuse(tracing->error, "traceEvents is not a list");
 }
 
 /* The text of the next event; *more is false behind the last one. */
@@ -83,7 +83,7 @@ static enum status trace_next(struct tracing *tracing, bool *more)
 	tracing->length = 0;
 	for (; *more && depth > 0; byte = depth > 0 ? trace_byte(tracing) : 0) {
 		if (byte == EOF || (tracing->length == 0 && byte != '{'))
-			return refuse(tracing->error, byte == EOF ? "the trace ends within its events" : "an event is no object");
+			return refuse(tracing->error, byte == EOF ? "the trace ends within its events" : "an event is not an object");
 		if (tracing->length >= OBJECT_MOST)
 			return refuse(tracing->error, "an event has more than %zu bytes", OBJECT_MOST);
 		if (!mem_reserve(&tracing->object, &tracing->object_room, tracing->length + 2, 1))

@@ -326,9 +326,9 @@ static enum status autoparallel_describe(struct reading *reading, const json_t *
 	const json_t *summary = json_object_get(file, "summary");
 	char assumed[900];
 	int length = PRINT_TO(assumed,
-		"sizes are of one device of the mesh; %u transfers stand where placements differ, once for each tensor and "
+		"sizes are of one device of the mesh; %u transfers were added where placements differ, once for each tensor and "
 		"placement; "
-		"inputs and gradients of parameters stay to the end; there is no optimizer",
+		"inputs and gradients of parameters stay to the end; it has no optimizer",
 		reading->moved);
 	if (json_is_number(json_object_get(summary, "total")))
 		length += snprintf(assumed + length, sizeof assumed - (size_t)length,
@@ -350,7 +350,7 @@ static enum status autoparallel_read_file(struct reading *reading, const json_t 
 {
 	const json_t *nodes = json_object_get(file, "nodes");
 	if (!json_is_array(nodes) || json_array_size(nodes) >= NONE)
-		return refuse(reading->error, "there is no list of nodes");
+		return refuse(reading->error, "it has no list of nodes");
 	TRY(autoparallel_take_mesh(reading, file));
 	TRY(take_values(reading, nodes));
 	FOR(i, reading->values) {

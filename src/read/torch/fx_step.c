@@ -530,16 +530,16 @@ static void list_assumptions(const struct making *making, const struct fx_graph 
 	uint32_t named = 0;
 	words_add(&words,
 		making->split && first->kind != FX_JOINT
-			? "what stands where torch.func takes a gradient is backward; which inputs are parameters isn't said"
+			? "ops where torch.func takes a gradient are backward; which inputs are parameters isn't said"
 			: making->phase == PHASE_UPDATE
 			? "an optimizer's step: which of its inputs are parameters, gradients and state isn't said"
-			: "inputs with a gradient are parameters; there is no optimizer in the log");
+			: "inputs with a gradient are parameters; the log has no optimizer");
 	if (making->unphased)
 		words_add(&words, "\nforward and backward are one graph: which op is of which isn't said");
 	if (*first->hints)
 		words_add(&words, "\nsymbolic sizes as they were when it was compiled: %s; --dim takes others", first->hints);
 	if (making->tangents)
-		words_add(&words, "\nthe gradient of each result comes from one op that stands for what follows the graph");
+		words_add(&words, "\nthe gradient of each result comes from one op in place of what follows the graph");
 	if (making->convolutions)
 		words_add(&words,
 			"\nwhat kernels take for themselves isn't in the log: on a CPU up to three times its result in each of %u "
@@ -643,7 +643,7 @@ struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *e
 			chosen = i;
 	if (status == OK && count == 0)
 		status = refuse(error,
-			"there is no graph of torch.compile in it; TORCH_LOGS=aot_graphs,aot_joint_graph prints them");
+			"it has no graph of torch.compile; TORCH_LOGS=aot_graphs,aot_joint_graph prints them");
 	else if (status == OK && chosen >= count)
 		status = refuse(error, "--graph %u: it has %u step%s", wanted, count, count == 1 ? "" : "s");
 	if (status == OK)

@@ -62,7 +62,7 @@ static enum status take_buffers(struct reading *reading, const json_t *file)
 	uint32_t count = (uint32_t)json_array_size(list);
 	ROOM(&reading->arena, reading->buffer, (size_t)count + 1);
 	if (!json_is_array(list) || json_array_size(list) >= NONE)
-		return refuse(reading->error, "there is no list of buffers");
+		return refuse(reading->error, "it has no list of buffers");
 	enum status status = reading->buffer ? OK : fail_memory(reading->error);
 	for (; reading->buffers < count && status == OK; reading->buffers++) {
 		struct buffer *buffer = &reading->buffer[reading->buffers];
@@ -258,7 +258,7 @@ static enum status torch_inductor_read_graph(struct reading *reading, const json
 {
 	const json_t *nodes = json_object_get(file, "nodes");
 	if (!json_is_array(nodes) || json_array_size(nodes) >= NONE)
-		return refuse(reading->error, "there is no list of nodes");
+		return refuse(reading->error, "it has no list of nodes");
 	TRY(take_buffers(reading, file));
 	TRY(take_owners(reading, nodes));
 	TRY(torch_inductor_add_ops(reading, nodes));

@@ -46,12 +46,13 @@ void fit_notes(char notes[NOTES_BYTES], const struct fitted *fitted, const struc
 	PRINT_TO(less, "%s%s", left > 0 ? " less what is left to " : "", left > 0 ? added : "");
 	PRINT_TO(among, "%s%s", left > 0 ? " that leaves as much to " : "", left > 0 ? added : "");
 	if (fitted->left_out)
-		note(notes, NOTE_LEFT_OUT "plans of some choices of what runs again, as the step has many ops");
+		note(notes, NOTE_LEFT_OUT "plans of some choices of recomputation, because the step has many ops");
 	if (fitted->impossible)
 		note(notes, "nothing fits: what %s alone reads and writes, with what must be there, is above the memory cap%s",
 			fitted->step->op[fitted->certificate.op].name, less);
 	else if (fitted->replayed > fitted->cap && !goes_back(fitted->step))
-		note(notes, "recompute=auto changes nothing: the graph has no backward pass, for which something could run again");
+		note(notes, "recompute=auto changes nothing: the graph has no backward pass, for which something could be "
+			"recomputed");
 	else if (fitted->replayed > fitted->cap)
 		note(notes, "no recomputation was found that meets the memory cap%s", less);
 	if (fitted->away > 0)

@@ -262,7 +262,7 @@ static struct graph *apply_states(struct choosing *choosing)
 	if (status != OK)
 		fail_memory(choosing->error);
 	else if (!replay.valid)
-		fail(choosing->error, INFEASIBLE, "recompute=auto found nothing that can run again on these pipeline ranks");
+		fail(choosing->error, INFEASIBLE, "recompute=auto found nothing to recompute on these pipeline ranks");
 	else
 		graph = recompute_build(&replay, choosing->state, choosing->error);
 	recompute_base_free(&base);

@@ -181,7 +181,7 @@ enum status shard_job_published(struct shard_job *job, struct sharding *sharding
 		status = status == OK || status == CANCELLED ? published_add_found(job, report) : status;
 	} else if (status == OK) {
 		status = job->error->text[0] ? INFEASIBLE
-			: refuse(job->error, "there is no mesh of %" PRId64 " devices", job->scenario->value[K_devices]);
+			: refuse(job->error, "no mesh of %" PRId64 " devices", job->scenario->value[K_devices]);
 	}
 	FOR(i, count) {
 		sharding_free(&mesh[i].found);

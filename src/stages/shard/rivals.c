@@ -66,7 +66,7 @@ enum status shard_job_expert(struct shard_job *job, uint32_t most, struct shard_
 	if (status == OK && !best->any)
 		return refused
 			? BAD_INPUT
-			: refuse(job->error, "there is no mesh of %" PRId64 " devices", job->scenario->value[K_devices]);
+			: refuse(job->error, "no mesh of %" PRId64 " devices", job->scenario->value[K_devices]);
 	return status;
 }
 

@@ -282,7 +282,7 @@ static enum status shard_stage_by_roles(struct shard_job *job, struct sharding *
 	bool search = scenario_searches(job->scenario);
 	enum status status = degrees_of_scenario(job->scenario, &job->shared->units, degrees, job->error);
 	if (status == OK && search && degrees_of_search(job->scenario, degrees, DEGREES_MAX) == 0)
-		return refuse(job->error, "there is no mesh of %" PRId64 " devices", job->scenario->value[K_devices]);
+		return refuse(job->error, "no mesh of %" PRId64 " devices", job->scenario->value[K_devices]);
 	if (status == OK)
 		status = shard_job_split(job, degrees, -1, sharding, roles);
 	if (status == OK && !search)

@@ -50,10 +50,10 @@ Test(schedule_csv, errors_name_line_and_column)
 		{ "0F0,0I0", 0, "stage 0: the weights' pass (W) of microbatch 0 is missing" },
 		{ "0F0,0B0,0F1", 0, "stage 0: the backward pass of microbatch 1 is missing" },
 		{ "0F0,1F0,1B0,0B0\n2F0,3F0,3B0,2B0\n", 1,
-			"column 5: 1F0: this stage lies elsewhere: stages lie on the ranks in turn (0, 1, 2, 0, 1, 2) or in a V "
+			"column 5: 1F0: this stage belongs elsewhere: stages are on the ranks in turn (0, 1, 2, 0, 1, 2) or in a V "
 			"(0, 1, 2, 2, 1, 0)" },
 		{ "0F0,0B0\n2F0,2B0\n1F0,1B0,1F1\n", 2,
-			"column 1: 2F0: this stage lies elsewhere: stages lie on the ranks in turn (0, 1, 2, 0, 1, 2) or in a V "
+			"column 1: 2F0: this stage belongs elsewhere: stages are on the ranks in turn (0, 1, 2, 0, 1, 2) or in a V "
 			"(0, 1, 2, 2, 1, 0)" },
 		{ "0F0,0F1,0B1,0B0\n1F0,1B0,1F1,1B1\n", 0, "" },
 		{ "0F0,0F1,0B0,0B1\n1F1,1B1,1F0,1B0\n", 0, "" },

@@ -428,7 +428,7 @@ Test(hlo, numbers_and_names_that_lead_nowhere_are_refused)
 	static const struct { const char *text, *wrong; unsigned line; } cases[] = {
 		{ "HloModule m\nENTRY e {\n  a = (f32[4]) parameter(0)\n  ROOT b = f32[4] get-tuple-element(a), "
 		  "index=4294967297\n}\n",
-			"is no number of a part", 4 },
+			"is not the number of a part", 4 },
 		{ "HloModule m\nENTRY e {\n  ROOT a = f32[4] parameter(4000000000)\n}\n", "beyond all parameters", 3 },
 		{ "HloModule m\nf {\n  ROOT p = f32[4] parameter(0)\n}\nf {\n  ROOT q = f32[4] parameter(0)\n}\n",
 			"two computations named \"f\"", 5 },

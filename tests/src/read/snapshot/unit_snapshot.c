@@ -377,13 +377,13 @@ Test(snapshot, broken_pickles_are_refused)
 	REFUSED("", "truncated");
 	REFUSED("\x80\x02", "truncated");
 	REFUSED("\x80\x06.", "no pickle of protocols");
-	REFUSED("\x80\x02\xff.", "0xff is no opcode");
+	REFUSED("\x80\x02\xff.", "0xff is not an opcode");
 	REFUSED("\x80\x02.", "more than one value, or none");
 	REFUSED("\x80\x02" "0", "empty stack");
 	REFUSED("\x80\x02u", "misses a mark");
-	REFUSED("\x80\x02(u", "sets a key in what is no dict");
+	REFUSED("\x80\x02(u", "sets a key in what is not a dict");
 	REFUSED("\x80\x02}(Nu", "without a value");
-	REFUSED("\x80\x02NNa", "appends to what is no list");
+	REFUSED("\x80\x02NNa", "appends to what is not a list");
 	REFUSED("\x80\x02](N\x86", "empty stack");
 	REFUSED("\x80\x02]r\xff\xff\xff\xff.", "memo skips");
 	REFUSED("\x80\x02h\1.", "what isn't there");

@@ -155,7 +155,7 @@ Test(sharded, the_check_finds_what_is_not_so)
 	lie(graph, text, "comm_bytes", NULL, json_integer(1), "comm_bytes is 1");
 	lie(graph, text, "redundant_bytes", NULL, json_integer(1), "redundant_bytes is 1");
 	lie(graph, text, "placements", weight, json_pack("[s]", "S(1)"), "staying_bytes");
-	lie(graph, text, "placements", weight, json_pack("[s]", "S(7)"), "can't lie as S(7)");
+	lie(graph, text, "placements", weight, json_pack("[s]", "S(7)"), "can't be placed as S(7)");
 	lie(graph, text, "placements", activation, json_pack("[s]", "R"), "lies otherwise than the split");
 	lie(graph, text, "splits", writer, json_pack("[i]", 99), "has no unit 99");
 	lie(graph, text, "splits", writer, json_pack("[n]"), "lies otherwise than the split");
@@ -338,7 +338,7 @@ Test(sharded, what_does_not_divide_is_cut_all_the_same)
 	json_object_set_new(json_object_get(file, "scenario"), "padding", json_string("off"));
 	char *changed = json_dumps(file, 0);
 	cr_assert_eq(check_plan_text(graph, changed, &error), INFEASIBLE);
-	cr_assert(strstr(error.text, "can't be cut into so many pieces"), "%s", error.text);
+	cr_assert(strstr(error.text, "can't be cut into that many pieces"), "%s", error.text);
 	free(changed);
 	json_decref(file);
 	free(text);
