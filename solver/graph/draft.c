@@ -79,7 +79,8 @@ static bool about_keep(struct arena *arena, struct about *about)
 	for (uint32_t i = 0; fine && i < about->opaques; i++)
 		fine = (opaque[i] = arena_text(arena, about->opaque[i], strlen(about->opaque[i]))) != NULL;
 	about->opaque = opaque;
-	return fine && draft_keep(arena, &about->teaches) && draft_keep(arena, &about->synthesised) &&
+	return fine && draft_keep(arena, &about->teaches) && draft_keep(arena, &about->asks) &&
+		draft_keep(arena, &about->synthesised) &&
 		draft_keep(arena, &about->one_sample) && draft_keep(arena, &intake->format) &&
 		draft_keep(arena, &intake->version) && draft_keep(arena, &intake->assumed) &&
 		draft_keep(arena, &intake->advice) && draft_keep(arena, &intake->peak_by) && draft_keep(arena, &intake->graphs) &&

@@ -310,7 +310,7 @@ struct intake {
 /* What a graph says of itself besides its name. All zero: nothing. */
 struct about {
 	int64_t batch, sequence;   /* of the step; 0: nobody says, < 0: said to have none */
-	const char *teaches;       /* a lesson's sentence; NULL: it is none */
+	const char *teaches, *asks;/* a lesson's sentence and its question; NULL: it is none */
 	const char *synthesised;   /* how a training step was made of a forward graph; NULL: it wasn't */
 	const char *one_sample;    /* why a capture of one sample failed; NULL: it didn't, or nobody says */
 	const char *const *opaque; /* [opaques] types of its ops that no rule knows */
@@ -324,8 +324,8 @@ struct about {
 
 static inline bool about_says(const struct about *about)
 {
-	return about->batch || about->sequence || about->teaches || about->synthesised || about->one_sample || about->opaques
-		|| about->router_nodes || about->axes || about->ranks || about->intake.said;
+	return about->batch || about->sequence || about->teaches || about->asks || about->synthesised || about->one_sample ||
+		about->opaques || about->router_nodes || about->axes || about->ranks || about->intake.said;
 }
 
 #define LINE_BATCHES 3 /* captures of a step at several batches that lie on one line */

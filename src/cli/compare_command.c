@@ -7,6 +7,7 @@
 #include "options.h"
 #include "src/base/output.h"
 #include "src/write/caption.h"
+#include "src/write/data.h"
 
 struct request {
 	struct command_line line;
@@ -18,7 +19,7 @@ struct request {
 
 static int take_kind(struct request *request, const char *value)
 {
-	static const char *const words[] = { "text", "json", "csv", "svg", "pdf", "png", "tikz" };
+	static const char *const words[] = { "text", "json", "csv", "svg", "pdf", "png", "tikz", "html" };
 	int word = 0,
 		code = option_word(&request->line, OPTION_as, value, words, (int)COUNT_OF(words), &word);
 	if (code == EXIT_FINE)
@@ -65,7 +66,7 @@ static void help(void)
 		"pass and the update, "
 		"and what only one of them holds at its peak: buffers alive at both peaks are paired by size, and by the place "
 		"in the source where both name it. "
-		"--as csv, svg, pdf, png or tikz writes both timelines, matched by phases.");
+		"--as csv, svg, pdf, png or tikz writes both timelines, matched by phases; --as html a page with both plans.");
 }
 
 static enum status write_it(
@@ -75,6 +76,8 @@ static enum status write_it(
 		beside_json(report, stream);
 	else if (request->kind == EXPORT_text)
 		beside_text(report, stream);
+	else if (request->kind == EXPORT_html)
+		return html_write(report->plan, (const char *[]){ "as it ran", "as planned" }, 2, stream, error);
 	else
 		return beside_timeline(report, &request->options, request->kind, stream, error);
 	return OK;

@@ -27,7 +27,7 @@
 	X(first, "first", 0, "OPTION=VALUE", BY(compare), "graph, dim or fusions of the first file: --first graph=2") \
 	X(rules, "rules", 'r', "F", BY_PLANNERS | BY(check) | BY(explore), "rules of your own operators, one a line") \
 	X(as, "as", 'a', "KIND", BY(plan) | BY(export) | BY(screen) | BY(compare), "what to write: of plan and export see " \
-		"the list of kinds, of compare text, json, csv, svg, pdf, png or tikz, of a screen text, ansi or svg") \
+		"the list of kinds, of compare text, json, csv, svg, pdf, png, tikz or html, of a screen text, ansi or svg") \
 	X(json, "json", 'j', NULL, BY(plan) | BY(layout) | BY(search) | BY(fit) | BY(compare), "write a JSON object") \
 	X(csv, "csv", 0, NULL, BY(plan) | BY(sweep), "write CSV, with a line of names") \
 	X(table, "table", 0, NULL, BY(sweep) | BY(replay), "write a table for people: of a session peak and arena before " \

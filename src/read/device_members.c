@@ -219,6 +219,8 @@ void record_about(struct arena *names, const struct value *record, struct about 
 	about->sequence = device_members_read_size(record, "seq", known);
 	if ((about->teaches = value_text(value_member(record, "teaches"))))
 		keys_add(known, "teaches");
+	if ((about->asks = value_text(value_member(record, "asks"))))
+		keys_add(known, "asks");
 	if ((about->synthesised = value_text(value_member(record, "synthesised"))))
 		keys_add(known, "synthesised");
 	if ((about->one_sample = value_text(value_member(record, "one_sample"))))

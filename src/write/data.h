@@ -2,6 +2,7 @@
 #pragma once
 
 #include "export.h"
+#include "src/base/json.h"
 
 /* A field of a table: in quotes where it needs them, clean but for tabs and ends of lines; behind an apostrophe where a
  * spreadsheet would take it for a formula. */
@@ -58,6 +59,8 @@ enum status pipeline_table(const struct export_job *job);
 /* The order of every rank's passes, a row each. */
 enum status schedule_csv(const struct export_job *job);
 enum status pipeline_picture(const struct export_job *job);
+/* What --view pipeline writes as JSON, as a member of that name. */
+enum status pipeline_member(const struct plan *plan, struct json *json, struct error *error);
 
 /* drawing: the graph as a drawing: DOT, SVG, PDF, PNG. */
 

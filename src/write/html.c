@@ -99,13 +99,13 @@ static void html_ledger(const struct verdict *verdict, struct json *json)
 	json_close(json);
 }
 
-static enum status html_plan(const struct plan *plan, const char *label, struct json *json)
+static enum status html_plan(const struct plan *plan, const char *label, struct json *json, struct error *error)
 {
 	const struct verdict verdict = plan_verdict(plan);
 	char text[1000];
 	uint32_t *MAKE(number, plan->laid_out->items);
 	if (!number)
-		return NO_MEMORY;
+		return fail_memory(error);
 	json_open_object(json, NULL);
 	json_write_text(json, "name", plan->graph->name);
 	json_write_text(json, "label", label);
@@ -121,6 +121,10 @@ static enum status html_plan(const struct plan *plan, const char *label, struct 
 	if (plan->graph->about.ranks > 1)
 		json_write_integer(json, "rank", plan->graph->about.rank);
 	json_write_bool(json, "proved", plan_is_proved(plan));
+	if (plan->input->about.teaches)
+		json_write_text(json, "teaches", plan->input->about.teaches);
+	if (plan->input->about.asks)
+		json_write_text(json, "asks", plan->input->about.asks);
 	json_write_integer(json, "arena", plan_arena(plan));
 	if (plan->speed.time >= 0)
 		json_write_decimal(json, "seconds", plan->speed.time, 12);
@@ -128,9 +132,10 @@ static enum status html_plan(const struct plan *plan, const char *label, struct 
 		json_write_null(json, "seconds");
 	html_buffers(plan, number, json);
 	html_ops(plan, number, json);
+	enum status status = plan->pipelined ? pipeline_member(plan, json, error) : OK;
 	json_close(json);
 	mem_free(number);
-	return OK;
+	return status;
 }
 
 /* JSON within a page: "<" only in texts, where an escape says the same. */
@@ -143,13 +148,14 @@ static void html_put(const char *text, size_t length, FILE *stream)
 			putc(text[i], stream);
 }
 
-static enum status html_plans(const struct plan *const *plan, const char *const *label, uint32_t plans, FILE *stream)
+static enum status html_plans(
+	const struct plan *const *plan, const char *const *label, uint32_t plans, FILE *stream, struct error *error)
 {
 	char *text = NULL;
 	size_t length = 0;
 	FILE *memory = text_stream(&text, &length);
 	if (!memory)
-		return NO_MEMORY;
+		return fail_memory(error);
 	struct json json = { .stream = memory };
 	enum status status = OK;
 	json_open_object(&json, NULL);
@@ -163,10 +169,10 @@ static enum status html_plans(const struct plan *const *plan, const char *const 
 	json_close(&json);
 	json_open_array(&json, "plans");
 	for (uint32_t i = 0; i < plans && status == OK; i++)
-		status = html_plan(plan[i], label[i], &json);
+		status = html_plan(plan[i], label[i], &json, error);
 	json_end(&json);
-	if (fclose(memory) != 0)
-		status = NO_MEMORY;
+	if (fclose(memory) != 0 && status == OK)
+		status = fail_memory(error);
 	if (status == OK)
 		html_put(text, length, stream);
 	free(text);
@@ -187,10 +193,10 @@ enum status html_write(
 			continue;
 		}
 		fwrite(page[i], 1, (size_t)(mark - page[i]), stream);
-		status = html_plans(plan, label, plans, stream);
+		status = html_plans(plan, label, plans, stream, error);
 		fputs(mark + strlen(MARK), stream);
 	}
-	return status == OK ? OK : fail_memory(error);
+	return status;
 }
 
 enum status export_html(const struct export_job *job)

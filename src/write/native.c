@@ -230,6 +230,8 @@ void native_graph_members(const struct graph *graph, struct json *json)
 		json_write_raw(json, NULL, graph->extra);
 	if (about->teaches)
 		json_write_text(json, "teaches", about->teaches);
+	if (about->asks)
+		json_write_text(json, "asks", about->asks);
 	if (about->synthesised)
 		json_write_text(json, "synthesised", about->synthesised);
 	if (about->opaques)

@@ -271,27 +271,44 @@ static void write_pipeline_write_rank(const struct timetable *timetable, uint32_
 	json_close(json);
 }
 
-static void write_pipeline_write_json(const struct export_job *job, const struct outlook *outlook)
+static void pipeline_json(const struct plan *plan, const struct outlook *outlook, struct json *json)
 {
 	const struct timetable *timetable = &outlook->timetable;
+	json_write_text(json, "graph", plan->input->name);
+	json_write_text(json, "schedule", schedule_names[timetable->schedule]);
+	json_write_integer(json, "ranks", timetable->ranks);
+	json_write_integer(json, "chunks", timetable->chunks);
+	json_write_integer(json, "microbatches", timetable->microbatches);
+	json_new_line(json, 1);
+	json_write_decimal(json, "step_seconds", timetable->time, 12);
+	json_write_decimal(json, "pipeline_seconds", timetable->pipeline_time, 12);
+	json_write_real(json, "bubble", timetable_bubble(timetable) / 1000.0, 3);
+	json_write_integer(json, "worst_rank", timetable->worst);
+	json_write_integer(json, "memory", outlook->machine.memory);
+	json_new_line(json, 1);
+	json_open_array(json, "rank");
+	FOR(rank, timetable->ranks)
+		write_pipeline_write_rank(timetable, rank, json);
+	json_close(json);
+}
+
+static void write_pipeline_write_json(const struct export_job *job, const struct outlook *outlook)
+{
 	struct json json = { .stream = job->stream, .spaced = true };
 	json_open_object(&json, NULL);
-	json_write_text(&json, "graph", job->plan->input->name);
-	json_write_text(&json, "schedule", schedule_names[timetable->schedule]);
-	json_write_integer(&json, "ranks", timetable->ranks);
-	json_write_integer(&json, "chunks", timetable->chunks);
-	json_write_integer(&json, "microbatches", timetable->microbatches);
-	json_new_line(&json, 1);
-	json_write_decimal(&json, "step_seconds", timetable->time, 12);
-	json_write_decimal(&json, "pipeline_seconds", timetable->pipeline_time, 12);
-	json_write_real(&json, "bubble", timetable_bubble(timetable) / 1000.0, 3);
-	json_write_integer(&json, "worst_rank", timetable->worst);
-	json_write_integer(&json, "memory", outlook->machine.memory);
-	json_new_line(&json, 1);
-	json_open_array(&json, "rank");
-	FOR(rank, timetable->ranks)
-		write_pipeline_write_rank(timetable, rank, &json);
+	pipeline_json(job->plan, outlook, &json);
 	json_end(&json);
+}
+
+enum status pipeline_member(const struct plan *plan, struct json *json, struct error *error)
+{
+	OWN(outlook) *outlook = outlook_of_plan(plan, NULL, NULL, error);
+	if (!outlook)
+		return error->status;
+	json_open_object(json, "pipeline");
+	pipeline_json(plan, outlook, json);
+	json_close(json);
+	return OK;
 }
 
 /* ---- trace ---- */
