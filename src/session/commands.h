@@ -45,8 +45,8 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(REVERSE, "reverse", "r", "", IN_TENSORS | IN_DEVICES, "", "reverse the sorting") \
 	X(GROUP, "group", "o", "group", IN_TENSORS | IN_GRAPH | IN_PANEL, "", "count the tensors by kind, type of number, " \
 		"module, operator and phase, in turn; Enter lists those of a row; fold or unfold all modules, or knobs") \
-	X(SPAN, "span", "v", "span", IN_STEP, "", "from this op to the cursor: what is made, freed and left, by group; " \
-		"again or Esc: none") \
+	X(SPAN, "span", "v", "span", IN_STEP | IN_MAP | IN_ORDER, "", "from this op to the cursor: what is made, freed and " \
+		"left, in Step by group; again or Esc: none") \
 	X(MARK, "mark", "space", "mark", IN_TENSORS | IN_RUNS, "", "mark the tensor under the cursor, or unmark it; the " \
 		"last line has the sum of what is marked; of runs the one that others are laid beside") \
 	X(RUN_OP, "step", ".", "step", IN_ORDER | IN_CHALLENGE, "", "run the next op; see what it allocates, what it frees " \

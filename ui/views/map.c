@@ -362,7 +362,10 @@ static void map_draw_axis(struct frame *frame, const struct model *model, int le
 	int peak = model_column_of(model, model->plan->ordered->peak_position, width);
 	if (peak >= 0 && peak < width)
 		frame_glyph(frame, left + peak, y, GLYPH_PEAK, ROLE_PEAK);
-	frame_mark(frame, (struct rect){ left + model_column_of(model, model_position(model), width), y, 1, 1 }, MARK_REVERSE);
+	uint32_t to, first = view_span(model, &to);
+	int from = model_column_of(model, first, width), end = model_column_of(model, to, width) + 1;
+	from = from < 0 ? 0 : from;
+	frame_mark(frame, (struct rect){ left + from, y, (end < width ? end : width) - from, 1 }, MARK_REVERSE);
 }
 
 /* Name, bytes, address and life of the selected storage; the name gives way to the numbers. */
@@ -486,7 +489,10 @@ static void map_draw_plot(struct map *map, const struct model *model, struct fra
 	draw_selected(frame, height + 1 + legend, model);
 	if (neighbours)
 		map_draw_neighbours(frame, height + 2 + legend, model);
-	map_draw_info(frame, height + 2 + legend + neighbours, model);
+	if (model->span)
+		view_draw_span(frame, height + 2 + legend + neighbours, model);
+	else
+		map_draw_info(frame, height + 2 + legend + neighbours, model);
 }
 
 static void map_draw(void *state, struct model *model, struct frame *frame)

@@ -68,9 +68,13 @@ static void order_draw_pane(
 		segment_choice_draw(frame, ++y, model->plan, model->op, position);
 		rows--;
 	}
-	order_items_draw(frame, y + 1, model, problem, view->stepping ? "made" : "makes", ROLE_WARN,
+	if (model->span)
+		view_draw_span(frame, y + 1, model);
+	else {
+		order_items_draw(frame, y + 1, model, problem, view->stepping ? "made" : "makes", ROLE_WARN,
 		   problem->products.item + problem->products.start[model->op], csr_length(&problem->products, model->op));
-	order_items_draw(frame, y + 2, model, problem, view->stepping ? "freed" : "frees", ROLE_GOOD, view->freed, freed);
+		order_items_draw(frame, y + 2, model, problem, view->stepping ? "freed" : "frees", ROLE_GOOD, view->freed, freed);
+	}
 	while (chosen + 1 < count && view->candidate[chosen].op != model->op)
 		chosen++;
 	frame_text(frame, 0, y + 3, rect.width, ROLE_LABEL, "why");

@@ -105,9 +105,13 @@ void order_rows_draw(struct frame *frame, struct rect rect, struct order_rows *r
 	details_arrange(wanted, WANTED, model->index, left + room + 1, rect.width, &rows->details);
 	rows->page = rect.height;
 	rows->top = scroll_to(rows->top, cursor, count, rect.height);
+	uint32_t to, from = view_span(model, &to);
 	for (int i = 0; i < rect.height && rows->top + (uint32_t)i < count; i++)
-		if (segment_row_of_rule(roam, rows->top + (uint32_t)i, &position) == NONE)
+		if (segment_row_of_rule(roam, rows->top + (uint32_t)i, &position) == NONE) {
 			lanes = order_rows_draw_row(frame, rect.y + i, rows, model, position, name_width);
+			if (model->span && position >= from && position <= to)
+				frame_mark(frame, (struct rect){ 0, rect.y + i, NUMBER - 1, 1 }, MARK_REVERSE);
+		}
 	draw_lanes(frame,
 		(struct rect){
 			lanes, rect.y, rows->details.count ? rows->details.from - lanes : rect.width - lanes, rect.height },

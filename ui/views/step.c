@@ -254,9 +254,6 @@ static void curve_draw(struct frame *frame, struct rect rect, const struct model
 
 /* Storages that are alike: equal bytes, kind, operator, module but for numbers, and reason; what is always there is one
  * group for each kind. */
-enum change { CHANGE_FOUND, CHANGE_MADE, CHANGE_FREED, CHANGE_LEFT, CHANGES };
-static const char *const change_names[] = { "found", "made", "freed", "left" };
-
 struct alive_group {
 	uint64_t alike;
 	uint32_t first, count; /* the largest storage, the lowest number of them */
@@ -270,7 +267,6 @@ struct step_view {
 	uint32_t top, selected;     /* of the groups */
 	struct alive_group *group;  /* [groups] alive at `position` of plan `serial`, most bytes first */
 	uint32_t groups, tensors, position, span;
-	int64_t of[CHANGES]; /* of all groups */
 	uint64_t serial;
 	struct order_explainer *explainer; /* of plan `serial`, or NULL */
 	int width, list; /* the window, and the list's first row, when it was drawn last */
@@ -363,8 +359,7 @@ static bool step_find(struct step_view *view, const struct model *model)
 {
 	const struct plan *plan = model->plan;
 	uint32_t position = model_position(model), most = plan->graph->storages ? plan->graph->storages : 1;
-	uint32_t from = model->span && model->span - 1 < position ? model->span - 1 : position,
-			 to = model->span > position ? model->span - 1 : position;
+	uint32_t to, from = view_span(model, &to);
 	if (view->group && view->serial == plan->serial && view->position == position && view->span == model->span)
 		return true;
 	step_forget(view);
@@ -375,7 +370,6 @@ static bool step_find(struct step_view *view, const struct model *model)
 	view->serial = plan->serial;
 	view->position = position;
 	view->span = model->span;
-	memset(view->of, 0, sizeof view->of);
 	view->groups = view->tensors = view->selected = view->top = 0;
 	HELD uint32_t *MAKE(alive, most);
 	HELD enum alive_reason *MAKE(reason, most);
@@ -394,14 +388,10 @@ static bool step_find(struct step_view *view, const struct model *model)
 	FOR(i, view->tensors) {
 		uint32_t item = alive[i];
 		int64_t bytes = plan->laid_out->bytes[item];
-		bool stays = plan->graph->storage[item].persistent,
-			 is[CHANGES] = { stays || plan->laid_out->first[item] < from, !stays && plan->laid_out->first[item] >= from,
-				 !stays && plan->laid_out->last[item] <= to, stays || plan->laid_out->last[item] > to };
 		if (model->span)
-			reason[i] = stays ? ALIVE_PERSISTENT : ALIVE_USED;
+			reason[i] = plan->graph->storage[item].persistent ? ALIVE_PERSISTENT : ALIVE_USED;
 		view->group[i] = (struct alive_group){ step_alike(plan, item, reason[i]), item, 1, bytes, .reason = reason[i] };
-		FOR_INT(change, CHANGES)
-			view->of[change] += view->group[i].of[change] = is[change] * bytes;
+		view_span_add(model, item, view->group[i].of);
 	}
 	step_join(view);
 	return true;
@@ -502,22 +492,6 @@ static void draw_cursor_line(struct frame *frame, int y, const struct model *mod
 	if (x + text_cells(text) <= room)
 		x += frame_text(frame, x, y, room - x, ROLE_FAINT, text);
 	view_source(frame, x + 2, y, room - x - 2, op);
-}
-
-/* The two lines of a span: its ops, and what they do to the bytes in use. */
-static void step_draw_span(struct frame *frame, int y, const struct step_view *view, const struct model *model)
-{
-	uint32_t anchor = model->span - 1, from = anchor < view->position ? anchor : view->position,
-			 to = anchor + view->position - from;
-	char text[200], number[2][32];
-	struct words words = { text, sizeof text, 0 };
-	frame_print(frame, 0, y, ROLE_TITLE, "span: ops %s to %s; most in it %s", count_text(from, number[0]),
-		count_text(to, number[1]),
-		bytes_text(model->plan->ordered->live[plan_highest(model->plan, from, to)], text, sizeof text));
-	FOR_INT(change, CHANGES)
-		words_add(&words, "%s%s %s", change ? " · " : "", change_names[change],
-			bytes_text(view->of[change], number[0], sizeof number[0]));
-	frame_words(frame, 0, y + 1, frame->window.width, ROLE_TEXT, text);
 }
 
 /* How low any order could be, and why not lower. */
@@ -676,7 +650,7 @@ static void step_draw(void *state, struct model *model, struct frame *frame)
 	curve_draw(frame, (struct rect){ 0, y, width, curve }, model, view->floor_hidden);
 	y += curve > 0 ? curve : 0;
 	if (model->span)
-		step_draw_span(frame, y, view, model);
+		view_draw_span(frame, y, model);
 	else
 		draw_cursor_line(frame, y, model);
 	y++;
@@ -733,10 +707,6 @@ static bool step_command(void *state, struct model *model, enum command_id comma
 		return false;
 	switch (command) {
 	case COMMAND_CLICK: step_click(view, model); break;
-	case COMMAND_SPAN:
-	case COMMAND_CANCEL:
-		model->span = command == COMMAND_SPAN && !model->span ? model_position(model) + 1 : 0;
-		break;
 	case COMMAND_BACKGROUND:
 		view->floor_hidden = !view->floor_hidden;
 		break;

@@ -92,6 +92,50 @@ static void view_peak(struct model *model, uint32_t position, int direction)
 	model->peaked = model_position(model) + 1;
 }
 
+uint32_t view_span(const struct model *model, uint32_t *to)
+{
+	uint32_t position = model_position(model), anchor = model->span ? model->span - 1 : position;
+	*to = anchor > position ? anchor : position;
+	return anchor + position - *to;
+}
+
+#define X(id, name) name,
+const char *const change_names[CHANGES] = { CHANGES_OF(X) };
+#undef X
+
+void view_span_add(const struct model *model, uint32_t storage, int64_t bytes[CHANGES])
+{
+	const struct laid_out *laid_out = model->plan->laid_out;
+	bool stays = model->plan->graph->storage[storage].persistent;
+	uint32_t to, from = view_span(model, &to);
+	bool found = stays || laid_out->first[storage] < from, left = stays || laid_out->last[storage] > to;
+	bytes[found ? CHANGE_FOUND : CHANGE_MADE] += laid_out->bytes[storage];
+	bytes[left ? CHANGE_LEFT : CHANGE_FREED] += laid_out->bytes[storage];
+}
+
+void view_draw_span(struct frame *frame, int y, const struct model *model)
+{
+	const struct plan *plan = model->plan;
+	int64_t bytes[CHANGES] = { 0 };
+	uint32_t to, from = view_span(model, &to);
+	char text[200], number[2][32];
+	struct words words = { text, sizeof text, 0 };
+	FOR(i, model->index->present) {
+		uint32_t item = model->index->by_bytes[i];
+		if (item < plan->graph->storages && plan->laid_out->first[item] <= to && plan->laid_out->last[item] >= from)
+			view_span_add(model, item, bytes);
+	}
+	PRINT_TO(text, "span: ops %s to %s; most in it ", count_text(from, number[0]), count_text(to, number[1]));
+	int x = frame_text(frame, 0, y, frame->window.width, ROLE_TITLE, text);
+	frame_text(frame, x, y, frame->window.width - x, ROLE_TITLE,
+		bytes_text(plan->ordered->live[plan_highest(plan, from, to)], number[0], sizeof number[0]));
+	*text = '\0';
+	for (int change = 0; change < CHANGES; change++)
+		words_add(&words, "%s%s %s", change ? " · " : "", change_names[change],
+			bytes_text(bytes[change], number[0], sizeof number[0]));
+	frame_words(frame, 0, y + 1, frame->window.width, ROLE_TEXT, text);
+}
+
 bool view_command(struct model *model, enum command_id command)
 {
 	const struct plan *plan = model->plan;
@@ -108,6 +152,12 @@ bool view_command(struct model *model, enum command_id command)
 	case COMMAND_PAGE_DOWN: model_go(model, position + 8 * column); break;
 	case COMMAND_FIRST: model_go(model, 0); break;
 	case COMMAND_LAST: model_go(model, plan->graph->ops); break;
+	case COMMAND_SPAN:
+	case COMMAND_CANCEL:
+		if (command == COMMAND_CANCEL && !model->span)
+			return false;
+		model->span = command == COMMAND_SPAN && !model->span ? position + 1 : 0;
+		break;
 	case COMMAND_PEAK:
 	case COMMAND_PEAK_BACK: view_peak(model, position, command == COMMAND_PEAK ? 1 : -1); break;
 	case COMMAND_ZOOM_IN: view_zoom(model, model->zoom_count / 2); break;

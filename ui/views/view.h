@@ -300,6 +300,19 @@ void model_column(const struct model *model, int x, int width, uint32_t *first, 
 /* The column in which a position stands, clipped to -1 and width. */
 int model_column_of(const struct model *model, uint32_t position, int width);
 
+/* The span's positions: its first, *to its last; without one the cursor's. */
+uint32_t view_span(const struct model *model, uint32_t *to);
+/* What a span finds, makes, frees and leaves. */
+#define CHANGES_OF(X) X(FOUND, "found") X(MADE, "made") X(FREED, "freed") X(LEFT, "left")
+#define X(id, name) CHANGE_##id,
+enum change { CHANGES_OF(X) CHANGES };
+#undef X
+extern const char *const change_names[CHANGES];
+/* Adds the bytes of a storage that is there in it. */
+void view_span_add(const struct model *model, uint32_t storage, int64_t bytes[CHANGES]);
+/* Two lines: its ops, and what they do to the bytes in use. O(storages). */
+void view_draw_span(struct frame *frame, int y, const struct model *model);
+
 /* ---- for views ---- */
 
 void view_request(struct model *model, bool edit, const char *format, ...) __attribute__((format(printf, 3, 4)));
