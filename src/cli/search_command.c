@@ -1,5 +1,6 @@
 /* search_command.c: `tidemark search MODEL|GRAPH`: whole configurations, ranked. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -29,6 +30,8 @@ struct search {
 	char device[4200]; /* "device=@FILE", where a file of the user's own is asked for */
 	struct model_source source;
 	struct config_request request;
+	uint32_t seen;   /* rows that the line of progress has looked at */
+	int64_t fastest; /* of them, of those that fit; picoseconds */
 };
 
 /* ---- what is asked for ---- */
@@ -210,6 +213,16 @@ static uint32_t print_tie(
 	return row + 1;
 }
 
+/* What no configuration's step is below: its matmuls at the peak of all devices. Picoseconds. */
+static double least_time(const struct config_list *list)
+{
+	double least = list->entries > 0 ? HUGE_VAL : 0;
+	FOR(i, list->entries)
+		if (list->entry[i].result.mfu > 0)
+			least = fmin(least, list->entry[i].result.mfu * (double)list->entry[i].result.time);
+	return isfinite(least) ? least : 0;
+}
+
 static void search_command_print_text(const struct search *search, FILE *file, const struct config_list *list)
 {
 	const struct config_request *request = &search->request;
@@ -224,7 +237,10 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 					  "fastest of each first\n",
 		request->batch, list->fitting, list->entries, list->leading);
 	if (search->stopped)
-		fprintf(file, "stopped: %u of %u configurations looked at; pipelines may take longer\n", list->looked, list->all);
+		fprintf(file,
+			"stopped: %u of %u configurations looked at; pipelines may take longer; none takes less than %.4f s, matmuls "
+			"at their peak\n",
+			list->looked, list->all, least_time(list) / 1e12);
 	if (search->scenario.value[K_device] != DEVICE_NONE)
 		fprintf(file, "times rest on: %s\n", device_reached_text(&search->scenario, assumed, sizeof assumed));
 	fprintf(file, "assumed: %s\n", model_source_assumptions(&search->source, assumed, sizeof assumed));
@@ -405,7 +421,7 @@ static enum status print_json(const struct search *search, FILE *file, const str
 	for (uint32_t i; search->top < list->fitting && (i = config_next_by_time(list, search->top, at)) != NONE;)
 		if (list->entry[i].front)
 			json_array_append_new(entries, entry_json(search, list, i));
-	json_t *root = json_pack("{ss ss ss ss si si sI sI si si si si sf so sb si si}", "model", search->name, "software",
+	json_t *root = json_pack("{ss ss ss ss si si sI sI si si si si sf so sb si si sf}", "model", search->name, "software",
 		device_software(&search->scenario), "rests_on", device_reached_text(&search->scenario, reached, sizeof reached),
 		"assumptions", model_source_assumptions(&search->source, assumed, sizeof assumed), "devices",
 		(int)request->devices, "devices_per_node", (int)request->devices_per_node, "batch", (json_int_t)request->batch,
@@ -413,7 +429,7 @@ static enum status print_json(const struct search *search, FILE *file, const str
 		"fitting_cuts", (int)list->leading, "as_fast",
 		(int)config_tie_end(list, 0, device_errors_apart(&search->scenario)), "apart",
 		device_errors_apart(&search->scenario) / 1000.0, "configurations", entries, "stopped", search->stopped, "looked_at",
-		(int)list->looked, "of", (int)list->all);
+		(int)list->looked, "of", (int)list->all, "least_seconds", least_time(list) / 1e12);
 	/* What was left out for want of memory makes a wrong object, not none. */
 	bool fine = root && !json_memory_failed() && json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0;
 	fputc('\n', file);
@@ -588,6 +604,24 @@ static void note_idle(const struct search *search)
 			search->overheads.inside / 10);
 }
 
+/* The fastest so far, as soon as there is one. */
+static void search_command_show_found(void *context, const struct config_list *list)
+{
+	struct search *search = context;
+	const struct config_entry *best = NULL;
+	for (; search->seen < list->entries; search->seen++) {
+		const struct config_entry *entry = &list->entry[search->seen];
+		if (!entry->fits || entry->result.time >= search->fastest)
+			continue;
+		search->fastest = entry->result.time;
+		best = entry;
+	}
+	char text[400];
+	if (best)
+		fprintf(stderr, "\r\033[K%u configurations, best so far %.4f s: %.100s", list->looked,
+			(double)best->result.time / 1e12, config_text(&best->config, text, sizeof text));
+}
+
 static void search_command_show_planned(void *context, const struct config_list *list)
 {
 	const struct search *search = context;
@@ -638,7 +672,12 @@ static int search_command_run(struct search *search)
 	if (status != OK)
 		return complain(NULL, &error, status);
 	FILE *file = output.stream;
+	const struct config_watch watch = { search_command_show_found, search };
+	search->fastest = INT64_MAX;
+	search->request.watch = isatty(STDERR_FILENO) ? &watch : NULL;
 	status = config_search(&search->request, &control, &list, &error);
+	search->request.watch = NULL;
+	batch_progress_done();
 	int code = EXIT_FINE;
 	search->stopped = status == CANCELLED && list.entries > 0;
 	status = search->stopped ? OK : status;
