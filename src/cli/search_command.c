@@ -214,7 +214,7 @@ static uint32_t print_tie(
 }
 
 /* What no configuration's step is below: its matmuls at the peak of all devices. Picoseconds. */
-static double least_time(const struct config_list *list)
+static double search_command_least_time(const struct config_list *list)
 {
 	double least = list->entries > 0 ? HUGE_VAL : 0;
 	FOR(i, list->entries)
@@ -240,7 +240,7 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 		fprintf(file,
 			"stopped: %u of %u configurations looked at; pipelines may take longer; none takes less than %.4f s, matmuls "
 			"at their peak\n",
-			list->looked, list->all, least_time(list) / 1e12);
+			list->looked, list->all, search_command_least_time(list) / 1e12);
 	if (search->scenario.value[K_device] != DEVICE_NONE)
 		fprintf(file, "times rest on: %s\n", device_reached_text(&search->scenario, assumed, sizeof assumed));
 	fprintf(file, "assumed: %s\n", model_source_assumptions(&search->source, assumed, sizeof assumed));
@@ -429,7 +429,7 @@ static enum status print_json(const struct search *search, FILE *file, const str
 		"fitting_cuts", (int)list->leading, "as_fast",
 		(int)config_tie_end(list, 0, device_errors_apart(&search->scenario)), "apart",
 		device_errors_apart(&search->scenario) / 1000.0, "configurations", entries, "stopped", search->stopped, "looked_at",
-		(int)list->looked, "of", (int)list->all, "least_seconds", least_time(list) / 1e12);
+		(int)list->looked, "of", (int)list->all, "least_seconds", search_command_least_time(list) / 1e12);
 	/* What was left out for want of memory makes a wrong object, not none. */
 	bool fine = root && !json_memory_failed() && json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0;
 	fputc('\n', file);
