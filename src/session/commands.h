@@ -55,14 +55,16 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(EARLIER, "earlier", "K", "move", IN_ORDER, "", "move the op under the cursor one place earlier, and see the peak; " \
 		"u takes it back") \
 	X(LATER, "later", "J", "", IN_ORDER, "", "move the op under the cursor one place later, and see the peak") \
-	X(CHALLENGE, "challenge", "y", "play", IN_ORDER, "", "order a small graph yourself: arrows choose an op that can " \
-		"run, Enter runs it, u takes it back") \
-	X(HINT, "hint", "i", "hint", IN_CHALLENGE, "", "in the challenge: which op to run next, and why") \
+	X(CHALLENGE, "challenge", "y", "play", IN_ORDER | IN_STEP | IN_MAP, "", "order a small graph " \
+		"yourself: arrows choose an op that can run, Enter runs it, u takes it back") \
+	X(HINT, "hint", "i", "hint", IN_CHALLENGE | IN_STEP, "", "in the challenge: which op to run next, and why; of a " \
+		"lesson its answer") \
 	X(SCORE, "score", "T", "score", IN_CHALLENGE, "", "in the challenge: show time and score, or hide them") \
 	X(END, "end", "y", "end", IN_CHALLENGE, "", "in the challenge: end it; the plan is shown again") \
-	X(PART, "part", "]", "part", IN_DEVICES | IN_RUNS | IN_FIT, "", "the next part of the view: of Devices ranks, " \
-		"traffic, placements, device; of Runs side by side, plot, solver's log; of Fit changes, curve") \
-	X(PART_BACK, "part-back", "[", "", IN_DEVICES | IN_RUNS | IN_FIT, "", "the part before") \
+	X(PART, "part", "]", "part", IN_DEVICES | IN_RUNS | IN_FIT | IN_STEP, "", "the next part of the view: of " \
+		"Devices ranks, traffic, placements, device; of Runs side by side, plot, solver's log; of Fit changes, curve; of a lesson " \
+		"the next row of its session") \
+	X(PART_BACK, "part-back", "[", "", IN_DEVICES | IN_RUNS | IN_FIT | IN_STEP, "", "the part before") \
 	X(RANK, "rank", ">", "rank", IN_ANY & ~IN_PANEL, "", "show the next rank of a pipeline, in every view") \
 	X(RANK_BACK, "rank-back", "<", "", IN_ANY & ~IN_PANEL, "", "show the rank before; before the first the fullest") \
 	X(CURVE, "curve", "", "", IN_ANY & ~IN_PANEL, "", "draw extra time over memory; arrows move the cap, Enter plans " \

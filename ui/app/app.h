@@ -140,6 +140,7 @@ struct app {
 	bool interrupted;        /* the last key was ^C with nothing to stop */
 	char shelled[600];       /* the command of WISH_SHELL, and its arguments: op, tensor, place in the program */
 	char shell_word[3][1000];
+	uint32_t lesson_row; /* of the lesson's session, counted from 1; 0: none was gone to */
 	bool mouse;      /* wanted; WISH_MOUSE tells of a change */
 	unsigned wishes; /* enum wish; the owner of the terminal clears them */
 	bool running;

@@ -1,5 +1,6 @@
 /* commands.c: what the explorer's own commands do, and which belong to the views or the session. */
 #include "app.h"
+#include "src/base/lines.h"
 #include "src/base/output.h"
 #include "src/read/card.h"
 
@@ -369,6 +370,39 @@ static void fit(struct app *app, const char *size, bool ask)
 	app_look(app);
 }
 
+/* Goes to another row of a lesson: what its session, beside the graph's file, sets and pins behind a reset. */
+static void commands_lesson(struct app *app, int direction)
+{
+	char path[4096], done[300] = "";
+	struct words said = { done, sizeof done, 0 };
+	struct lines lines;
+	const char *name = session_path(app->session);
+	uint32_t row = 0, rows = 0;
+	PRINT_TO(path, "%.*s.tide", (int)(strlen(name) - (text_ends(name, ".jsonl") ? 6 : 0)), name);
+	if (!app->plan || !app->plan->input->about.teaches || lines_open(&lines, path, NULL) != OK) {
+		view_say(&app->model, "no lesson, which has rows");
+		return;
+	}
+	while (lines_next(&lines, NULL) > 0)
+		rows += strcmp(lines.text, "reset") == 0;
+	lines_close(&lines);
+	if (rows == 0 || lines_open(&lines, path, NULL) != OK)
+		return;
+	app->lesson_row = direction > 0 ? app->lesson_row % rows + 1
+		: ((app->lesson_row ? app->lesson_row : 1) + rows - 2) % rows + 1;
+	while (lines_next(&lines, NULL) > 0) {
+		bool reset = strcmp(lines.text, "reset") == 0;
+		row += reset;
+		if (row != app->lesson_row || !(reset || text_begins(lines.text, "set ") || text_begins(lines.text, "pin ")))
+			continue;
+		run_session(app, COMMAND_COUNT, lines.text);
+		if (!reset)
+			words_add(&said, "  %s", lines.text);
+	}
+	lines_close(&lines);
+	view_say(&app->model, "row %u of %u:%s", app->lesson_row, rows, done);
+}
+
 /* Another rank of the pipeline; before the first that which needs most. */
 static void show_rank(struct app *app, int direction)
 {
@@ -549,6 +583,15 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 	case COMMAND_FIT: fit(app, arguments, false); break;
 	case COMMAND_FIT_INTO: fit(app, "", true); break;
 	case COMMAND_CURVE: draw_curve(app); break;
+	case COMMAND_CHALLENGE:
+		commands_show(app, &view_order);
+		return in_view(app, command);
+	case COMMAND_PART:
+	case COMMAND_PART_BACK:
+		if (views[app->view] != &view_step)
+			return false;
+		commands_lesson(app, command == COMMAND_PART ? 1 : -1);
+		break;
 	case COMMAND_RANK: show_rank(app, 1); break;
 	case COMMAND_RANK_BACK: show_rank(app, -1); break;
 	case COMMAND_RUNS: {   /* who turns knobs goes on turning them */

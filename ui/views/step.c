@@ -263,7 +263,7 @@ struct alive_group {
 };
 
 struct step_view {
-	bool floor_hidden;
+	bool floor_hidden, answered; /* answered: of a lesson */
 	uint32_t top, selected;     /* of the groups */
 	struct alive_group *group;  /* [groups] alive at `position` of plan `serial`, most bytes first */
 	uint32_t groups, tensors, position, span;
@@ -608,16 +608,18 @@ static void step_draw_next(struct frame *frame, int y, const struct model *model
 	frame_words(frame, 10, y, frame->window.width - 10, ROLE_TEXT, text);
 }
 
-/* What a graph that is made to teach is about. Returns the rows that it takes. */
-static int draw_lesson(struct frame *frame, const char *teaches, int width, int height)
+/* What a graph that is made to teach asks, and once asked for says. Returns the rows that it takes. */
+static int draw_lesson(struct frame *frame, const struct about *about, bool answered, int width, int height)
 {
-	char text[400];
-	if (!teaches)
+	char text[900];
+	if (!about->teaches || height < SMALL)
 		return 0;
-	PRINT_TO(text, "lesson: %s", teaches);
-	int rows = text_rows(text, width);
-	if (rows > height / 5)
-		return 0;
+	if (about->asks && !answered)
+		PRINT_TO(text, "? %s   i: the answer  ] next row  y order it", about->asks);
+	else
+		PRINT_TO(text, "%s%s", about->asks ? "! " : "lesson: ", about->teaches);
+	int rows = text_rows(text, width), most = height * 3 / 10;
+	rows = rows < most ? rows : most;
 	frame_wrapped(frame, (struct rect){ 0, 0, width, rows }, ROLE_TITLE, text);
 	return rows;
 }
@@ -636,7 +638,7 @@ static void step_draw(void *state, struct model *model, struct frame *frame)
 		return;
 	}
 	bool whole = height >= SMALL;
-	int y = draw_lesson(frame, model->plan->input->about.teaches, width, height), below = whole ? 4 : 2;
+	int y = draw_lesson(frame, &model->plan->input->about, view->answered, width, height), below = whole ? 4 : 2;
 	if (whole || height >= 6)
 		step_draw_bar(frame, y++, &verdict);
 	if (whole) {
@@ -707,6 +709,9 @@ static bool step_command(void *state, struct model *model, enum command_id comma
 		return false;
 	switch (command) {
 	case COMMAND_CLICK: step_click(view, model); break;
+	case COMMAND_HINT:
+		view->answered = !view->answered;
+		break;
 	case COMMAND_BACKGROUND:
 		view->floor_hidden = !view->floor_hidden;
 		break;
