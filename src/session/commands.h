@@ -62,8 +62,8 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(SCORE, "score", "T", "score", IN_CHALLENGE, "", "in the challenge: show time and score, or hide them") \
 	X(END, "end", "y", "end", IN_CHALLENGE, "", "in the challenge: end it; the plan is shown again") \
 	X(PART, "part", "]", "part", IN_DEVICES | IN_RUNS | IN_FIT | IN_STEP, "", "the next part of the view: of " \
-		"Devices ranks, traffic, placements, device; of Runs side by side, plot, solver's log; of Fit changes, curve; of a lesson " \
-		"the next row of its session") \
+		"Devices ranks, traffic, placements, device; of Runs side by side, plot, solver's log; of Fit changes, curve; of a " \
+		"lesson the next row of its session") \
 	X(PART_BACK, "part-back", "[", "", IN_DEVICES | IN_RUNS | IN_FIT | IN_STEP, "", "the part before") \
 	X(RANK, "rank", ">", "rank", IN_ANY & ~IN_PANEL, "", "show the next rank of a pipeline, in every view") \
 	X(RANK_BACK, "rank-back", "<", "", IN_ANY & ~IN_PANEL, "", "show the rank before; before the first the fullest") \
