@@ -136,9 +136,14 @@ static inline int64_t plan_bound(const struct plan *plan)
 {
 	return plan_bounded(plan)->proof.bound;
 }
+/* No tensor of the file has a size: nothing is known of its memory. */
+static inline bool plan_lacks_sizes(const struct plan *plan)
+{
+	return plan->input->tensors > 0 && plan->input->about.intake.missing >= plan->input->tensors;
+}
 static inline bool plan_is_proved(const struct plan *plan)
 {
-	return plan_bound(plan) == plan_peak(plan);
+	return plan_bound(plan) == plan_peak(plan) && !plan_lacks_sizes(plan);
 }
 
 /* Floating-point operations of a step on a device: backward passes that are added up, and microbatches, count each; -1:

@@ -220,6 +220,10 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	fprintf(stream, "%s: %u ops, %u tensors, %u storages\n", plan->input->name, graph->ops, graph->tensors,
 		graph->storages);
 	report_write_input(plan, stream);
+	if (plan_lacks_sizes(plan)) {
+		fprintf(stream, "  %-22s no tensor has one, so there is no peak, no arena and no proof\n", "no sizes");
+		return;
+	}
 	line(stream, "persistent", plan->ordered->problem.base, "parameters, optimizer state, inputs, buffers");
 	line(stream, "peak, program order", plan->ordered->program_peak, "");
 	PRINT_TO(remark, "by %s; %s", plan->ordered->result.winner,
@@ -300,7 +304,7 @@ static void report_write_curve(const struct plan *plan, bool utf8, FILE *stream)
 static void write_blame(const struct plan *plan, FILE *stream)
 {
 	const struct graph *graph = plan->graph;
-	if (plan->ordered->peak_position == NONE)
+	if (plan->ordered->peak_position == NONE || plan_lacks_sizes(plan))
 		return;
 	int64_t bytes[KIND_COUNT], workspace;
 	char text[32];

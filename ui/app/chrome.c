@@ -113,7 +113,7 @@ static void chrome_draw_verdict(struct frame *frame, const struct plan *plan)
 	PRINT_TO(text, "at most %s above the least",
 		gap_text(plan_peak(plan), plan_bound(plan), number, sizeof number));
 	frame_part(frame, &x, 1, end, proved ? ROLE_GOOD : ROLE_WARN, "%s", proved ? "least possible"
-		: plan_bound(plan) > 0 ? text : "not proved");
+		: plan_bound(plan) > 0 ? text : plan_lacks_sizes(plan) ? "no sizes" : "not proved");
 	if (!fits)
 		frame_part(frame, &x, 1, end, ROLE_KEY, "f: fit");
 }
