@@ -223,9 +223,10 @@ static int check_options(const struct request *request, enum export_kind_id kind
 		return usage_error(command_of(request), "one file of a sweep: `tidemark sweep --merge` puts pieces together");
 	if (request->line.operands > 1 && !plan_curves_kind(&request->options, kind))
 		return usage_error(
-			command_of(request), "of several plan files there is --view timeline, as svg, pdf, png, tikz or csv");
+			command_of(request), "of several plan files there are --view timeline and bars, as svg, pdf, png or tikz, "
+			"timeline as csv");
 	if (request->line.operands > 1)
-		view = export_view_find(EXPORT_svg, "timeline", &error);
+		view = export_view_find(EXPORT_svg, request->options.view, &error);
 	if (!view)
 		return usage_error(command_of(request), "--view: %s", error.text);
 	if (request->options.factors && kind != EXPORT_json)
@@ -262,7 +263,8 @@ static void print_kinds_and_screens(void)
 {
 	putchar('\n');
 	words_print(stdout, "", 0,
-		"Several plan files in place of GRAPH: --view timeline draws the memory of all. What `tidemark sweep` wrote: "
+		"Several plan files in place of GRAPH: --view timeline draws the memory of all, --view bars what they need. "
+		"What `tidemark sweep` wrote: "
 		"--view pareto and --view sweep. "
 		"--screen draws the explorer's screen after some keys.");
 	puts("\nWith --screen:");

@@ -88,7 +88,7 @@ static const char help[] =
 	"  -t, --to FORMAT     native, dot, svg, pdf or png; by default native for DOT\n"
 	"                      and dot for a native graph\n"
 	"  -o, --output FILE   write to FILE instead of standard output\n"
-	"  -v, --view VIEW     draw a native graph as graph, modules, ops, layers or\n"
+	"  -v, --view VIEW     draw a native graph as graph, ops, layers or\n"
 	"                      around:NAME:HOPS; DOT is drawn as it is\n"
 	"  -p, --positions     draw nodes at their pos= instead of laying out\n"
 	"  -m, --memory BYTES  end when more memory is needed (default 4GiB)\n"

@@ -478,9 +478,7 @@ enum status draw_options_of(
 	*options = (struct draw_options){ 0 };
 	if (!view || strcmp(view, "graph") == 0)
 		return OK;
-	if (strcmp(view, "modules") == 0)
-		options->detail = DRAW_MODULES;
-	else if (strcmp(view, "ops") == 0)
+	if (strcmp(view, "ops") == 0)
 		options->detail = DRAW_OPS;
 	else if (strcmp(view, "layers") == 0)
 		options->unfold = true, options->detail = DRAW_MODULES;
@@ -497,7 +495,7 @@ enum status draw_options_of(
 			*colon = '\0';
 		}
 	} else {
-		return refuse(error, "no view \"%.60s\": graph, modules, ops, layers, alive, around:NAME or "
+		return refuse(error, "no view \"%.60s\": graph, ops, layers, alive, around:NAME or "
 			"around:NAME:HOPS", view);
 	}
 	return OK;

@@ -47,7 +47,7 @@ struct draw_options {
 	double width;       /* points, at most, and then at most a page high; 0: as it needs */
 };
 
-/* What the words of --view mean: "graph", "modules", "ops", "layers" (unfolded), "alive", "around:NAME" or
+/* What the words of --view mean: "graph", "ops", "layers" (unfolded), "alive", "around:NAME" or
  * "around:NAME:HOPS". The name is kept as a pointer into buffer. BAD_INPUT for anything else. */
 enum status draw_options_of(
 	const char *view, char *buffer, size_t size, struct draw_options *options, struct error *error);

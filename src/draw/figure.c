@@ -461,16 +461,16 @@ static double draw_names(struct canvas *canvas, const struct axes *axes, const s
 }
 
 /* The graph, where all are of one; the plans' names stand below. */
-static void draw_curves_title(struct axes *axes, const struct curve *curve, uint32_t curves)
+static void draw_curves_title(struct canvas *canvas, const struct curve *curve, uint32_t curves)
 {
 	char title[CANVAS_CUT], count[32], cut[CANVAS_CUT];
 	bool same = *curve[0].graph;
 	FOR_FROM(i, 1, curves)
 		same &= strcmp(curve[i].graph, curve[0].graph) == 0;
 	PRINT_TO(count, "%s%u plan%s", same ? ": " : "", curves, curves == 1 ? "" : "s");
-	double room = axes->canvas.paper.width - EDGE - 2 - canvas_text_width(BOLD, count);
+	double room = canvas->paper.width - EDGE - 2 - canvas_text_width(BOLD, count);
 	PRINT_TO(title, "%s%s", same ? canvas_cut(BOLD, room, curve[0].graph, cut) : "", count);
-	canvas_title(&axes->canvas, EDGE, TOP - 16, title);
+	canvas_title(canvas, EDGE, TOP - 16, title);
 }
 
 enum status figure_curves(
@@ -488,7 +488,7 @@ enum status figure_curves(
 	double height = paper.unexplained ? TOP + PLOT + BARE : draw_names(NULL, &axes, curve, curves) - 4;
 	enum status status = thinned && canvas_open(&axes.canvas, paper, height) == OK ? OK : fail_memory(error);
 	if (status == OK) {
-		draw_curves_title(&axes, curve, curves);
+		draw_curves_title(&axes.canvas, curve, curves);
 		figure_draw_axes(&axes, "live memory");
 		FOR(i, curves)
 			figure_draw_curve(&axes, &curve[i], i, thinned);
@@ -497,4 +497,88 @@ enum status figure_curves(
 		status = canvas_close(&axes.canvas, stream, error);
 	}
 	return status;
+}
+
+/* ---- what several plans need ---- */
+
+#define ROW 19.0
+#define BAR 13.0
+
+const char *const bar_colours[LEDGER_PARTS] = { "#E6E6E6", "#C44A00", "#BDBDBD", "#56B4E9", "#F5EA50", "#FFFFFF",
+	"#3B2A8C", "#009E73", "#777777" };
+
+struct bars {
+	struct canvas canvas;
+	int64_t total[CURVES_MOST], most, unit;
+	double left, span, bottom; /* where bars begin; width of the longest; lower edge of all */
+	struct canvas_key key[LEDGER_PARTS];
+	int keys;
+	const char *unit_name;
+};
+
+static void bars_measure(struct bars *bars, const struct curve *curve, uint32_t curves, double width)
+{
+	bars->most = 1;
+	for (int part = 0; part < LEDGER_PARTS; part++) {
+		bool there = false;
+		FOR(i, curves) {
+			bars->total[i] += curve[i].part[part];
+			there |= curve[i].part[part] > 0;
+		}
+		if (there)
+			bars->key[bars->keys++] = (struct canvas_key){ bar_colours[part], ledger[part].key, SIGN_BOX };
+	}
+	FOR(i, curves) {
+		bars->left = fmax(bars->left, fmin(canvas_text_width(SMALL, curve[i].name), width * 0.4));
+		bars->most = bars->total[i] > bars->most ? bars->total[i] : bars->most;
+	}
+	bars->unit = axis_unit(bars->most, &bars->unit_name);
+	bars->left += EDGE + 5;
+	bars->span = width - bars->left - RIGHT - canvas_text_width(SMALL, "1000 MiB");
+	bars->bottom = TOP + ROW * curves;
+}
+
+static void bars_draw(struct bars *bars, const struct curve *curve, double y)
+{
+	const struct canvas_line edge = { "#888888", 0.2, false };
+	char text[32], cut[CANVAS_CUT];
+	double x = bars->left;
+	int64_t total = 0;
+	canvas_label(&bars->canvas, bars->left - 4, y + BAR / 2 + SMALL / 3, ANCHOR_END,
+		canvas_cut(SMALL, bars->left - EDGE - 4, curve->name, cut));
+	for (int part = 0; part < LEDGER_PARTS; part++) {
+		double wide = bars->span * (double)curve->part[part] / (double)bars->most;
+		if (wide > 0)
+			canvas_box(&bars->canvas, x, y, wide, BAR, bar_colours[part], &edge, ledger[part].key);
+		x += wide;
+		total += curve->part[part];
+	}
+	canvas_label(&bars->canvas, x + 4, y + BAR / 2 + SMALL / 3, ANCHOR_START, bytes_text(total, text, sizeof text));
+}
+
+enum status figure_bars(
+	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error)
+{
+	struct bars bars = { .keys = 0 };
+	const struct canvas_line grid = { "#DDDDDD", 0.5, false };
+	char text[64];
+	double wide = paper.width - 2 * EDGE;
+	bars_measure(&bars, curve, curves, paper.width);
+	double below = paper.unexplained ? BARE : LEGEND + LEADING * canvas_legend(NULL, 0, 0, wide, bars.key, bars.keys) - 6;
+	if (canvas_open(&bars.canvas, paper, bars.bottom + below) != OK)
+		return fail_memory(error);
+	draw_curves_title(&bars.canvas, curve, curves);
+	double top = (double)bars.most / (double)bars.unit, step = axis_step(top, (int)(bars.span / TICK));
+	for (double value = 0; value <= top * 1.0001; value += step) {
+		double x = bars.left + bars.span * value / top;
+		canvas_stroke(&bars.canvas, x, TOP - 4, x, bars.bottom, &grid);
+		axis_number(&bars.canvas, x, bars.bottom + SMALL + 3, value);
+	}
+	PRINT_TO(text, "what the step needs [%s]", bars.unit_name);
+	canvas_label(&bars.canvas, bars.left + bars.span / 2, bars.bottom + 2 * SMALL + 6, ANCHOR_MIDDLE, text);
+	FOR(i, curves)
+		bars_draw(&bars, &curve[i], TOP + ROW * i);
+	if (!paper.unexplained)
+		canvas_legend(&bars.canvas, EDGE, bars.bottom + LEGEND, wide, bars.key, bars.keys);
+	return canvas_close(&bars.canvas, stream, error);
 }

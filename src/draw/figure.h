@@ -5,6 +5,7 @@
 #include "solver/pipeline/timetable.h"
 #include "src/plan/host_pool.h"
 #include "src/plan/slowdown.h"
+#include "src/plan/verdict.h"
 #include "src/read/plan_file.h"
 
 /* Live bytes over the order, stacked by group, with the peak and the proved bound; a line for what waits in the host.
@@ -21,6 +22,7 @@ struct curve {
 	int64_t *live; /* [ops] in the plan's order, without what ops need while they run */
 	uint32_t ops, peak_position;
 	int64_t peak; /* the highest of them */
+	int64_t part[LEDGER_PARTS]; /* of what the step needs */
 };
 #define CURVES_MOST 7u
 /* Lines' colours: Okabe and Ito's, the darkest first. */
@@ -28,6 +30,11 @@ extern const char *const curve_colours[CURVES_MOST];
 /* Several plans' live bytes over their orders, a line each. curves: 1 to CURVES_MOST. */
 enum status figure_curves(
 	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error);
+
+/* What several plans need, a bar each, stacked by part. */
+enum status figure_bars(
+	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error);
+extern const char *const bar_colours[LEDGER_PARTS];
 
 /* ---- shared with captions and the sources for other plotters ---- */
 

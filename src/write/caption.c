@@ -57,7 +57,8 @@ static enum status caption_files_add_plan(const char *path, int line, struct wor
 	const json_t *peak = json_object_get(json_object_get(plan, "memory"), "peak_without_workspace_bytes");
 	words_add(words, "\n");
 	words_add_quoted(words, path);
-	words_add(words, " (%s%s)", curve_colours[line % (int)CURVES_MOST], line % 2 ? ", dashed" : "");
+	if (line >= 0)
+		words_add(words, " (%s%s)", curve_colours[line % (int)CURVES_MOST], line % 2 ? ", dashed" : "");
 	if (json_is_integer(peak))
 		words_add(words, ": peak %s", bytes_text(json_integer_value(peak), bytes, sizeof bytes));
 	add_scenario(json_object_get(plan, "scenario"), words);
@@ -68,13 +69,19 @@ static enum status caption_files_add_plan(const char *path, int line, struct wor
 
 /* Of plan files over each other: a line each, with its colour, its peak and the knobs that aren't at their defaults.
  * Standard input was read by the figure: of it nothing is said. BAD_INPUT where one is no plan file. */
-static enum status caption_add_plans(char *const *path, int paths, struct words *words, struct error *error)
+static enum status caption_add_plans(
+	char *const *path, int paths, bool bars, struct words *words, struct error *error)
 {
 	enum status status = OK;
-	words_add(words, "Live memory over the order of %d plans, a line each; a square is a plan's peak.", paths);
+	words_add(words,
+		bars ? "What each of %d plans needs, stacked by part."
+			 : "Live memory over the order of %d plans, a line each; a square is a plan's peak.",
+		paths);
+	for (int part = 0; bars && part < LEDGER_PARTS; part++)
+		words_add(words, "%s%s (%s)", part ? ", " : "\nFrom the left: ", ledger[part].key, bar_colours[part]);
 	for (int i = 0; i < paths && status == OK; i++)
 		if (!is_standard(path[i]))
-			status = caption_files_add_plan(path[i], i, words, error);
+			status = caption_files_add_plan(path[i], bars ? -1 : i, words, error);
 	return status;
 }
 
@@ -308,7 +315,8 @@ enum status caption_write_files(char *const *path, int paths, const struct expor
 	if (!words.text)
 		return fail_memory(error);
 	words.size = CAPTION_ROOM; /* files without end leave room for the command */
-	enum status status = shows(options, "timeline") ? caption_add_plans(path, paths, &words, error)
+	enum status status = !sweep_figure_view(options->view)
+		? caption_add_plans(path, paths, shows(options, "bars"), &words, error)
 		: caption_add_sweep(*path, shows(options, "pareto"), &words, error);
 	words.size = room;
 	if (status == OK) {

@@ -28,7 +28,8 @@ enum status sweep_figure_refuse(const struct export_job *job);
 
 /* plan_curves: live bytes of plans as their files have them, drawn over each other. */
 
-/* Whether several plan files can be written so: the view timeline as svg, pdf, png, tikz or csv. */
+/* Whether several plan files can be written so: the views timeline and bars as svg, pdf, png or tikz, timeline as
+ * csv. */
 bool plan_curves_kind(const struct export_options *options, enum export_kind_id kind);
 /* Sums up what the files' layouts say is alive at each op, and draws a line for each, or writes them as CSV: plan,
  * step, live_bytes. A file's name, without folders and .json, names its line; in pictures the knobs that differ, where
@@ -36,6 +37,9 @@ bool plan_curves_kind(const struct export_options *options, enum export_kind_id 
  * is no plan; more than CURVES_MOST. O(ops + buffers). */
 enum status plan_curves_write(char *const *path, uint32_t paths, const struct export_options *options,
 	enum export_kind_id kind, FILE *stream, struct error *error);
+
+/* A row of the export table: of one plan there are no bars. */
+enum status plan_bars_refuse(const struct export_job *job);
 
 /* beside_report: two plans laid over each other, as text, JSON, a table and a figure. */
 

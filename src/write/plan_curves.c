@@ -59,6 +59,11 @@ static enum status read_curve(const char *path, struct curve *curve, json_t **fi
 	size_t length = strlen(curve->name);
 	if (length > 5 && strcmp(curve->name + length - 5, ".json") == 0)
 		curve->name[length - 5] = '\0';
+	const json_t *parts = json_object_get(json_object_get(plan, "memory"), "ledger");
+	for (int part = 0; part < LEDGER_PARTS; part++) {
+		int64_t bytes = json_integer_value(json_object_get(parts, ledger[part].key));
+		curve->part[part] = bytes > 0 && bytes < BYTES_MAX / LEDGER_PARTS ? bytes : 0;
+	}
 	enum status status = plan_curves_sum_up(plan, curve, error);
 	if (status != OK) {
 		mem_free(curve->live);
@@ -109,7 +114,8 @@ static bool is_picture(enum export_kind_id kind)
 
 bool plan_curves_kind(const struct export_options *options, enum export_kind_id kind)
 {
-	return options->view && strcmp(options->view, "timeline") == 0 && (is_picture(kind) || kind == EXPORT_csv);
+	return options->view && ((strcmp(options->view, "timeline") == 0 && (is_picture(kind) || kind == EXPORT_csv)) ||
+		(strcmp(options->view, "bars") == 0 && is_picture(kind)));
 }
 
 enum status plan_curves_write(char *const *path, uint32_t paths, const struct export_options *options,
@@ -130,7 +136,8 @@ enum status plan_curves_write(char *const *path, uint32_t paths, const struct ex
 	if (status == OK && is_picture(kind))
 		plan_curves_name(plan, curve, curves);
 	if (status == OK && is_picture(kind))
-		status = figure_curves(curve, curves, export_paper(options, kind), stream, error);
+		status = (strcmp(options->view, "bars") == 0 ? figure_bars : figure_curves)(
+			curve, curves, export_paper(options, kind), stream, error);
 	else if (status == OK)
 		plan_curves_write_csv(curve, curves, stream);
 	while (curves > 0) {
@@ -138,4 +145,9 @@ enum status plan_curves_write(char *const *path, uint32_t paths, const struct ex
 		mem_free(curve[curves].live);
 	}
 	return status;
+}
+
+enum status plan_bars_refuse(const struct export_job *job)
+{
+	return refuse(job->error, "the view bars is drawn of several plan files: tidemark export --view bars A.json B.json");
 }

@@ -152,7 +152,12 @@ static void run_selected(struct challenge *challenge, struct model *model)
 	challenge->done++;
 	if (challenge->done == challenge->problem.ops)
 		challenge->ended = model->clock;
-	if (challenge_look(challenge, model) && challenge->done < challenge->problem.ops && challenge->reachable > before)
+	bool played = challenge_look(challenge, model), worse = played && challenge->reachable > before;
+	if (worse && !challenge->lost) {
+		challenge->lost = challenge->done;
+		challenge->lost_to = challenge->reachable;
+	}
+	if (worse && challenge->done < challenge->problem.ops)
 		view_say(model, "from here the best you can reach is %s, before it was %s",
 			bytes_text(challenge->reachable, now, sizeof now), bytes_text(before, was, sizeof was));
 }
@@ -166,6 +171,8 @@ static void challenge_take_back(struct challenge *challenge, struct model *model
 	uint32_t op = challenge->schedule.order[--challenge->done];
 	challenge->undone++;
 	challenge->ended = -1;
+	if (challenge->lost > challenge->done)
+		challenge->lost = 0;
 	if (!challenge_look(challenge, model))
 		return;
 	FOR(i, challenge->candidates)
@@ -248,9 +255,22 @@ static void challenge_draw_time(
 	frame_right(frame, frame->window.width - 2, y, ROLE_TITLE, text);
 }
 
-static void draw_result(struct frame *frame, struct rect rect, const struct challenge *challenge)
+/* "; lost at op 1, `right`: from there 83.0 MiB" */
+static char *lost_text(const struct challenge *challenge, const struct model *model, char *text, size_t size)
 {
-	char text[200], ours[32], best[32], more[32], hints[32];
+	char bytes[32];
+	text[0] = '\0';
+	if (challenge->lost)
+		snprintf(text, size, "; lost at op %u, `%.40s`: from there %s", challenge->lost - 1,
+			model->plan->graph->op[challenge->schedule.order[challenge->lost - 1]].name,
+			bytes_text(challenge->lost_to, bytes, sizeof bytes));
+	return text;
+}
+
+static void draw_result(
+	struct frame *frame, struct rect rect, const struct challenge *challenge, const struct model *model)
+{
+	char text[200], lost[120], ours[32], best[32], more[32], hints[32];
 	int64_t difference = challenge->peak - challenge->optimum;
 	PRINT_TO(hints, "%u hint%s", challenge->hints, challenge->hints == 1 ? "" : "s");
 	PRINT_TO(text, "your order: peak %s; %s: %s", bytes_text(challenge->peak, ours, sizeof ours),
@@ -258,9 +278,10 @@ static void draw_result(struct frame *frame, struct rect rect, const struct chal
 	int used = text_cells(text) > rect.width ? 2 : 1;
 	frame_wrapped(frame, (struct rect){ 0, rect.y, rect.width, used }, ROLE_TITLE, text);
 	if (difference > 0)
-		PRINT_TO(text, "%s, %.1f %% more, with %s. u goes back, y ends",
+		PRINT_TO(text, "%s, %.1f %% more, with %s%s. u goes back, y ends",
 			change_text(difference, more, sizeof more),
-			challenge->optimum > 0 ? 100.0 * (double)difference / (double)challenge->optimum : 0.0, hints);
+			challenge->optimum > 0 ? 100.0 * (double)difference / (double)challenge->optimum : 0.0, hints,
+			lost_text(challenge, model, lost, sizeof lost));
 	else
 		PRINT_TO(text, "%s, with %s. y ends", difference < 0 ? "better than any known" :
 			 challenge->optimum_proved ? "nobody does better" : "as good as any known", hints);
@@ -278,7 +299,7 @@ static void challenge_draw_choice(
 	if (challenge->scored)
 		challenge_draw_time(frame, challenge, model, rect.y);
 	if (challenge->done == challenge->problem.ops) {
-		draw_result(frame, (struct rect){ 0, rect.y + 1, rect.width, rect.height - 1 }, challenge);
+		draw_result(frame, (struct rect){ 0, rect.y + 1, rect.width, rect.height - 1 }, challenge, model);
 		return;
 	}
 	const struct candidate *selected = &challenge->candidate[challenge->selected];

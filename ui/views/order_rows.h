@@ -114,6 +114,8 @@ struct challenge {
 	int64_t peak;             /* of what ran */
 	int64_t reachable, bound; /* the lowest peak found for any order that begins so, and that no such order beats */
 	int64_t optimum;          /* the same for all orders, when the game began */
+	uint32_t lost;            /* ops that had run when the best was out of reach for the first time; 0: it isn't */
+	int64_t lost_to;          /* what was reachable then */
 	bool optimum_proved;
 	int first_row; /* of the candidates on the screen */
 	struct order_rows rows;

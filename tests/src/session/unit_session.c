@@ -133,7 +133,7 @@ Test(session, an_export_takes_a_view_and_a_quoted_name_and_logs_what_reads_back)
 		{ "svg a.svg --view map", "a.svg", "map", "", "export svg a.svg --view map" },
 		{ "svg --view=map a.svg", "a.svg", "map", "", "export svg a.svg --view map" },
 		{ "dot! \"my file.dot\" --stage input", "my file.dot", "", "input", "export dot \"my file.dot\" --stage input" },
-		{ "dot my file.dot  --view modules", "my file.dot", "modules", "", "export dot \"my file.dot\" --view modules" },
+		{ "dot my file.dot  --view layers", "my file.dot", "layers", "", "export dot \"my file.dot\" --view layers" },
 		{ "dot \"a --view b\"", "a --view b", "", "", "export dot \"a --view b\"" },
 		{ "pdf a.pdf --view timeline --width=240 --no-legend", "a.pdf", "timeline", "",
 			"export pdf a.pdf --view timeline --width 240 --no-legend" },

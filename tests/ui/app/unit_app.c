@@ -242,6 +242,11 @@ Test(app, the_challenge_scores_an_order_and_its_hints_lead_to_the_optimum)
 	press(app, ", i Enter i Enter i Enter i Enter i Enter i Enter i Enter");
 	expect(app, "your order: peak 93.0 MiB; the optimum: 93.0 MiB");
 	expect(app, "nobody does better, with 7 hints");
+	press(app, "y y Enter Enter Enter Enter Enter Enter Enter");
+	expect(app, "with 0 hints; lost at op 1, `right`: from there");
+	expect(app, "113 MiB. u goes back");
+	press(app, ", , , , , ,");
+	expect(app, "reachable 93.0 MiB");
 	press(app, "y");
 	expect(app, "could run here");
 }

@@ -100,7 +100,7 @@ Test(chrome, the_panel_asks_for_the_next_value_or_says_why_not)
 		cr_assert((strncmp(fixture.model.request, "set ", 4) == 0) != (*fixture.model.message != '\0'));
 	}
 	select_knob(&panel, "chunks");
-	cr_assert(panel_says(&fixture, &panel, "No effect now: there is no"));   /* before it is turned */
+	cr_assert(panel_says(&fixture, &panel, "No effect now: no pipeline"));   /* before it is turned */
 }
 
 Test(chrome, the_panel_tells_what_a_step_gave_when_a_run_has_it)
@@ -231,7 +231,7 @@ Test(chrome, the_prompt_completes_commands_knobs_values_and_names)
 		{ "pin tensor stem", "pin tensor stem.out" },
 		{ "export tik", "export tikz" },
 		{ "export svg a.svg --v", "export svg a.svg --view " },
-		{ "export svg a.svg --view modu", "export svg a.svg --view modules" },
+		{ "export svg a.svg --view lay", "export svg a.svg --view layers" },
 		{ "export dot a.dot --stage i", "export dot a.dot --stage input" },
 		{ "reset align", "reset alignment" },
 	};
@@ -243,7 +243,7 @@ Test(chrome, the_prompt_completes_commands_knobs_values_and_names)
 	/* Parts of names, then letters in their order; every offer says what it is. */
 	static const struct { const char *typed, *wanted, *note; } finds[] = {
 		{ "set device=a100-8", "set device=a100-80gb", "80 GiB  312 TFLOP/s bf16  2039 GB/s" },
-		{ "set recompute=sel", "set recompute=selective", "scores of attentions" },
+		{ "set recompute=sel", "set recompute=selective", "attention scores are" },
 		{ "go igh", "go right", "op 2, f" },
 		{ "go lft", "go left", "op 1" },
 		{ "go stem.o", "go stem.out", "tensor, 16.0 MiB" },
