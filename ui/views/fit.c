@@ -180,7 +180,7 @@ static void fit_draw_none(struct frame *frame, int y, const struct fit_list *lis
 	FOR(i, list->ways)
 		if (list->way[i].planned && (!least || list->way[i].came.needs < least->came.needs))
 			least = &list->way[i];
-	frame_print(frame, 1, y, ROLE_BAD, "no change fits %s%s%s%s%s. S: more devices",
+	frame_print(frame, 1, y, ROLE_BAD, "no change fits %s%s%s%s%s",
 		bytes_text(list->budget, bytes[0], sizeof *bytes), least ? "; least: " : "",
 		least ? fit_name(fit_set_of(least), name, sizeof name) : "", least ? ", " : "",
 		least ? bytes_text(least->came.needs, bytes[1], sizeof *bytes) : "");
