@@ -271,6 +271,23 @@ struct balance {
 	int64_t value;         /* into sinks */
 };
 
+/* False: no flow is so large. */
+static bool add_flow(uint32_t from, const struct order_arc *arc, const enum side *side, struct balance *balance)
+{
+	/* Sinks count net, so that flow from a sink to elsewhere is not counted twice. */
+	if (from != NONE) {
+		balance->op[from] -= arc->flow;
+		balance->value -= side[from] == SINK ? arc->flow : 0;
+	}
+	if (arc->to != NONE)
+		balance->op[arc->to] += arc->flow;
+	balance->value += arc->to == NONE || side[arc->to] == SINK ? arc->flow : 0;
+	bool absurd = from != NONE && balance->op[from] < -BYTES_MAX;
+	absurd |= arc->to != NONE && balance->op[arc->to] > BYTES_MAX;
+	absurd |= balance->value > BYTES_MAX || balance->value < -BYTES_MAX;
+	return !absurd;
+}
+
 static enum status add_arc(const struct problem *problem, const struct order_arc *arc, const enum side *side,
 	struct balance *balance, struct error *error)
 {
@@ -292,18 +309,7 @@ static enum status add_arc(const struct problem *problem, const struct order_arc
 		if (balance->item[arc->item] > problem->size[arc->item])
 			return refuse(error, "the certificate's flow exceeds an item's bytes");
 	}
-	/* Sinks count net, so that flow from a sink to elsewhere is not counted twice. */
-	if (from != NONE) {
-		balance->op[from] -= arc->flow;
-		balance->value -= side[from] == SINK ? arc->flow : 0;
-	}
-	if (arc->to != NONE)
-		balance->op[arc->to] += arc->flow;
-	balance->value += arc->to == NONE || side[arc->to] == SINK ? arc->flow : 0;
-	bool absurd = from != NONE && balance->op[from] < -BYTES_MAX;
-	absurd |= arc->to != NONE && balance->op[arc->to] > BYTES_MAX;
-	absurd |= balance->value > BYTES_MAX || balance->value < -BYTES_MAX;
-	return absurd ? refuse(error, "the certificate's flow is out of range") : OK;
+	return add_flow(from, arc, side, balance) ? OK : refuse(error, "the certificate's flow is out of range");
 }
 
 static enum status order_check_flow(const struct problem *problem, const struct order_certificate *certificate,

@@ -264,6 +264,16 @@ static void rank_hold_back(struct making *making, uint32_t id, uint32_t op)
 			stop(making, draft_after(making->draft, op, making->sink[i].op));
 }
 
+/* Whether passes of this rank read what the op writes. */
+static bool rank_is_read(const struct making *making, uint32_t id)
+{
+	FOR_ITEMS(written, &making->graph->writes, id)
+		FOR_ITEMS(reader, &making->cut->readers, written)
+			if (making->runs[reader] && making->side[reader] != SIDE_UPDATE)
+				return true;
+	return false;
+}
+
 static void rank_copy_op(struct making *making, uint32_t id)
 {
 	const struct graph *graph = making->graph;
@@ -289,9 +299,9 @@ static void rank_copy_op(struct making *making, uint32_t id)
 			return;
 		stop(making, draft_read(making->draft, op, local));
 	}
-	for (uint32_t i = graph->writes.start[id]; i < graph->writes.start[id + 1] && making->status == OK; i++)
-		if (result(making, id, graph->writes.item[i]) != NONE)
-			stop(making, draft_write(making->draft, op, making->local[graph->writes.item[i]]));
+	FOR_ITEMS(written, &graph->writes, id)
+		if (making->status == OK && result(making, id, written) != NONE)
+			stop(making, draft_write(making->draft, op, making->local[written]));
 	for (uint32_t i = graph->inplace_start[id]; i < graph->inplace_start[id + 1] && making->status == OK; i++) {
 		const struct inplace *pair = &graph->inplace[i];
 		uint32_t into = rank_written_over(making, pair->in);
@@ -305,11 +315,7 @@ static void rank_copy_op(struct making *making, uint32_t id)
 	if (waits)
 		stop(making, draft_after(making->draft, op, making->flush));
 	rank_hold_back(making, id, op);
-	bool last = !making->updating;
-	FOR_ITEMS(written, &graph->writes, id)
-		FOR_ITEMS(reader, &making->cut->readers, written)
-			last &= !making->runs[reader] || making->side[reader] == SIDE_UPDATE;
-	if (last)
+	if (!making->updating && !rank_is_read(making, id))
 		making->ends[making->ended++] = op;
 }
 

@@ -472,6 +472,18 @@ static bool impossible(const struct recompute_bounds *bounds, int64_t cap, struc
 	return worst != NULL;
 }
 
+/* The turn of the largest value above that, but for one; NONE where there is none. */
+static uint32_t bound_next_turn(const struct recompute_bounds *bounds, uint32_t but, int64_t above)
+{
+	uint32_t next = NONE;
+	FOR(i, bounds->turns)
+		if (i != but && bounds->turn[i].value > above) {
+			next = i;
+			above = bounds->turn[i].value;
+		}
+	return next;
+}
+
 enum status recompute_bound(struct recompute_bounds *bounds, int64_t cap, struct control *control, int64_t *bound,
 	double *slope, struct recompute_certificate *certificate)
 {
@@ -491,12 +503,7 @@ enum status recompute_bound(struct recompute_bounds *bounds, int64_t cap, struct
 	if (status == OK)
 		status = recompute_bound_try_all(bounds, cap, price > 0 ? price : RECOMPUTE_PRICE_UNIT, control);
 	for (int round = 0; round < REFINED && status == OK; round++) {
-		uint32_t next = NONE;
-		FOR(i, bounds->turns)
-			if (i != at &&
-				bounds->turn[i].value >
-					(next == NONE ? (price > 0 ? best / 2 : INT64_MIN / 2) : bounds->turn[next].value))
-				next = i;
+		uint32_t next = bound_next_turn(bounds, at, price > 0 ? best / 2 : INT64_MIN / 2);
 		if (next == NONE || bounds->turn[next].wanted <= room_of(&bounds->turn[next], cap))
 			break;
 		int64_t other = 0, value = 0;

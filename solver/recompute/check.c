@@ -421,6 +421,37 @@ static int64_t bytes_away(const struct claim *proof)
 	return carried < link->memory && !dear ? (int64_t)carried : link->memory;
 }
 
+/* What the certificate itself must keep. NULL: all is well. */
+static const char *recompute_check_ranges(
+	const struct recompute_input *input, const struct recompute_certificate *certificate)
+{
+	int64_t granule = certificate->granule, held = certificate->held;
+	if (certificate->op >= input->graph->ops || certificate->price < 0 || certificate->price > BYTES_MAX / 16)
+		return "its op or price is out of range";
+	if (granule != 0 && (granule < 0 || granule > BYTES_MAX || certificate->room < 0 || certificate->room > BYTES_MAX ||
+		input->link))
+		return "sizes can't be rounded so";
+	if (held < 0 || held > BYTES_MAX / 16 || (held > 1 && (!input->copies || granule != 0)))
+		return "copies can't be counted so";
+	return NULL;
+}
+
+/* What the flow's value proves. NULL: the bound. */
+static const char *recompute_check_value(const struct claim *proof, int64_t cap, int64_t bound, int64_t value)
+{
+	const struct recompute_certificate *certificate = proof->certificate;
+	int64_t room = cap - bytes_there(proof), away = bytes_away(proof);
+	wide counted = certificate->granule > 0 ? certificate->room / certificate->granule * certificate->granule
+		: (wide)room + away,
+		 worth = (wide)certificate->price * counted;
+	wide proved = (wide)value - (worth + (worth > 0 ? RECOMPUTE_PRICE_UNIT - 1 : 0)) / RECOMPUTE_PRICE_UNIT;
+	if (certificate->impossible && room >= 0)
+		return "the op's own operands fit the cap";
+	if (certificate->granule > 0 && room > certificate->room)
+		return "there is more room than sizes were rounded for";
+	return !certificate->impossible && room >= 0 && proved < bound ? "the flow is too small" : NULL;
+}
+
 enum status recompute_check(const struct recompute_input *input, int64_t cap, int64_t bound,
 	const struct recompute_certificate *certificate, struct error *error)
 {
@@ -428,35 +459,18 @@ enum status recompute_check(const struct recompute_input *input, int64_t cap, in
 	int64_t value = 0;
 	if (certificate->op == NONE)
 		return bound <= 0 && !certificate->impossible ? OK : recompute_check_wrong(&proof, "it has no certificate");
-	if (certificate->op >= input->graph->ops || certificate->price < 0 || certificate->price > BYTES_MAX / 16)
-		return recompute_check_wrong(&proof, "its op or price is out of range");
-	if (certificate->granule != 0 &&
-		(certificate->granule < 0 || certificate->granule > BYTES_MAX || certificate->room < 0 ||
-			certificate->room > BYTES_MAX || input->link))
-		return recompute_check_wrong(&proof, "sizes can't be rounded so");
-	if (certificate->held < 0 || certificate->held > BYTES_MAX / 16 ||
-		(certificate->held > 1 && (!input->copies || certificate->granule != 0)))
-		return recompute_check_wrong(&proof, "copies can't be counted so");
-	enum status status = recompute_check_set_up(&proof);
-	if (status == OK && certificate->held > 1 && !proof.after[input->flush])
-		status = recompute_check_wrong(&proof, "copies may be gone at its op");
+	const char *wrong = recompute_check_ranges(input, certificate);
+	enum status status = wrong ? OK : recompute_check_set_up(&proof);
+	if (status == OK && !wrong && certificate->held > 1 && !proof.after[input->flush])
+		wrong = "copies may be gone at its op";
 	bool state = certificate->impossible && certificate->arcs > 0;
-	if (status == OK)
+	if (status == OK && !wrong)
 		status = state ? recompute_check_floor(input, proof.for_good, cap, certificate, error)
 					   : recompute_check_flow(&proof, &value);
-	if (status == OK && !state) {
-		int64_t room = cap - bytes_there(&proof), away = bytes_away(&proof);
-		wide counted = certificate->granule > 0 ? certificate->room / certificate->granule * certificate->granule
-			: (wide)room + away,
-			 worth = (wide)certificate->price * counted;
-		wide proved = (wide)value - (worth + (worth > 0 ? RECOMPUTE_PRICE_UNIT - 1 : 0)) / RECOMPUTE_PRICE_UNIT;
-		if (certificate->impossible && room >= 0)
-			status = recompute_check_wrong(&proof, "the op's own operands fit the cap");
-		else if (certificate->granule > 0 && room > certificate->room)
-			status = recompute_check_wrong(&proof, "there is more room than sizes were rounded for");
-		else if (!certificate->impossible && room >= 0 && proved < bound)
-			status = recompute_check_wrong(&proof, "the flow is too small");
-	}
+	if (status == OK && !wrong && !state)
+		wrong = recompute_check_value(&proof, cap, bound, value);
+	if (wrong)
+		status = recompute_check_wrong(&proof, wrong);
 	arena_free(&proof.arena);
 	return status;
 }

@@ -235,9 +235,12 @@ static void fill_from(struct recompute_search *search, uint8_t *keep)
 void recompute_perturb(struct recompute_search *search, const struct recompute_dual *dual, uint32_t tries)
 {
 	const struct recompute_step *step = search->step;
-	int64_t *MAKE(price, step->storages), *MAKE(other, step->storages), value;
-	double *MAKE(sum, step->ops + 1u), one = 1;
-	uint64_t *MAKE(seen, tries), random = step->ops + 1u;
+	HELD int64_t *MAKE(price, step->storages), *MAKE(other, step->storages);
+	HELD double *MAKE(sum, step->ops + 1u);
+	HELD uint64_t *MAKE(seen, tries);
+	int64_t value;
+	double one = 1;
+	uint64_t random = step->ops + 1u;
 	HELD bool *MAKE(kept, step->storages);
 	HELD uint8_t *MAKE(keep, step->storages);
 	uint32_t known = 0;
@@ -269,8 +272,4 @@ void recompute_perturb(struct recompute_search *search, const struct recompute_d
 		}
 		found = search->extra < before ? search->control->ticks : found;
 	}
-	mem_free(price);
-	mem_free(other);
-	mem_free(sum);
-	mem_free(seen);
 }

@@ -95,6 +95,25 @@ static uint32_t rules_factors_samples_of(struct terms *terms, uint32_t batch, in
 	return rows <= 1 ? batch : part[1] == NONE ? NONE : term_product(terms, part, 2);
 }
 
+/* The terms of batch and sequence: *batch is NONE where the graph doesn't say it. */
+static void factors_find_terms(struct search *search, int64_t stated, uint32_t *batch, uint32_t *sequence)
+{
+	const struct graph *graph = search->graph;
+	struct terms *terms = &search->terms;
+	bool wide = false;
+	for (uint32_t t = 0; t < graph->tensors && !wide; t++)
+		wide = graph_is_input(graph, t) && graph->tensor[t].dims > 1;
+	for (uint32_t t = 0; t < graph->tensors && *sequence == NONE && !terms->failed; t++)
+		if (graph_is_input(graph, t)) {
+			const struct tensor *tensor = &graph->tensor[t];
+			if (*batch == NONE && tensor->dims > (wide ? 1 : 0))
+				*batch = term_new(terms, tensor->shape[0], LABEL_BATCH);
+			if (tensor->dims == 2 && is_index(tensor))
+				*sequence = term_new(terms, tensor->shape[stated > 0 && sample_dim(graph, tensor, stated) == 1 ? 0 : 1],
+					LABEL_SEQUENCE);
+		}
+}
+
 /* Of a graph that doesn't say its batch, it is dim 0 of the inputs, where they agree with the first that has more dims
  * than one (lengths of sequences say nothing). The other dim of integer inputs of two dims, and what equals it in other
  * inputs of two, is the sequence. */
@@ -104,18 +123,7 @@ static bool label_inputs(struct search *search)
 	struct terms *terms = &search->terms;
 	int64_t stated = stated_batch(graph);
 	uint32_t batch = stated > 0 ? term_new(terms, stated, LABEL_BATCH) : NONE, sequence = NONE;
-	bool wide = false;
-	for (uint32_t t = 0; t < graph->tensors && !wide; t++)
-		wide = graph_is_input(graph, t) && graph->tensor[t].dims > 1;
-	for (uint32_t t = 0; t < graph->tensors && sequence == NONE && !terms->failed; t++)
-		if (graph_is_input(graph, t)) {
-			const struct tensor *tensor = &graph->tensor[t];
-			if (batch == NONE && tensor->dims > (wide ? 1 : 0))
-				batch = term_new(terms, tensor->shape[0], LABEL_BATCH);
-			if (tensor->dims == 2 && is_index(tensor))
-				sequence = term_new(terms, tensor->shape[stated > 0 && sample_dim(graph, tensor, stated) == 1 ? 0 : 1],
-					LABEL_SEQUENCE);
-		}
+	factors_find_terms(search, stated, &batch, &sequence);
 	for (uint32_t t = 0; t < graph->tensors && !terms->failed; t++) {
 		const struct tensor *tensor = &graph->tensor[t];
 		if (!graph_is_input(graph, t))

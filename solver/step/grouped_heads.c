@@ -74,8 +74,8 @@ static uint32_t grouped_heads_source_of(const struct grouping *grouping, uint32_
 			return NONE;
 		expanded |= grows;
 		at = from;
-		if (expanded && before->dims == 4 && before->shape[0] == wide->shape[0] && before->shape[2] == wide->shape[2] &&
-			before->shape[3] == wide->shape[3])
+		const int64_t narrow[] = { wide->shape[0], before->dims == 4 ? before->shape[1] : 0, wide->shape[2], wide->shape[3] };
+		if (expanded && has_shape(before, narrow, 4))
 			return at;
 	}
 	return NONE;

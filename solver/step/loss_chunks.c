@@ -496,6 +496,18 @@ static void copy_outside(struct chunking *chunking, uint32_t op)
 	chunking->op[op] = build_copy_op(&chunking->build, graph, op, chunking->whole);
 }
 
+/* What no op writes; first its roots. */
+static void loss_chunks_copy_given(struct chunking *chunking)
+{
+	const struct graph *graph = chunking->graph;
+	FOR_INT(views, 2)
+		for (uint32_t t = 0; t < graph->tensors && fine(chunking); t++) {
+			uint32_t alias = graph->tensor[t].alias, of = alias == NONE ? NONE : chunking->whole[alias];
+			if (graph->tensor[t].writer == NONE && (alias != NONE) == views && (!views || of != NONE))
+				loss_chunks_copy_tensor(chunking, t, of);
+		}
+}
+
 static enum status write(struct chunking *chunking)
 {
 	const struct graph *graph = chunking->graph;
@@ -503,13 +515,7 @@ static enum status write(struct chunking *chunking)
 	struct build *build = &chunking->build;
 	memset(chunking->whole, 0xff, graph->tensors * sizeof *chunking->whole);
 	memset(chunking->op, 0xff, graph->ops * sizeof *chunking->op);
-	for (uint32_t t = 0; t < graph->tensors && fine(chunking); t++) /* what no op writes; first its roots */
-		if (graph->tensor[t].writer == NONE && graph->tensor[t].alias == NONE)
-			loss_chunks_copy_tensor(chunking, t, NONE);
-	for (uint32_t t = 0; t < graph->tensors && fine(chunking); t++)
-		if (graph->tensor[t].writer == NONE && graph->tensor[t].alias != NONE &&
-			chunking->whole[graph->tensor[t].alias] != NONE)
-			loss_chunks_copy_tensor(chunking, t, chunking->whole[graph->tensor[t].alias]);
+	loss_chunks_copy_given(chunking);
 	for (uint32_t op = 0; op <= region->last && fine(chunking); op++)
 		if (!region->inside[op] && !region->behind[op])
 			copy_outside(chunking, op);

@@ -118,6 +118,23 @@ static enum status optimizer_check_reads(
 	return OK;
 }
 
+/* Aliases and kinds of tensors that stay; what stands for one that doesn't. */
+static void optimizer_settle_tensors(const struct replacement *replacement, struct build *build, uint32_t *tensor)
+{
+	const struct graph *step = replacement->groups->step;
+	FOR(t, step->tensors) {
+		if (tensor[t] != NONE && step->tensor[t].alias != NONE)
+			draft_tensor_at(build->draft, tensor[t])->alias = tensor[step->storage[step->tensor[t].storage].root];
+		if (replacement->groups->marked && replacement->gradient[step->tensor[t].storage] &&
+			replacement->options->optimizer != OPTIMIZER_NONE)
+			draft_tensor_at(build->draft, tensor[t])->kind = KIND_GRADIENT; /* the update takes what the step left */
+	}
+	FOR(t, step->tensors) {
+		uint32_t kept = tensor[t] == NONE ? kept_tensor(replacement, t) : NONE;
+		tensor[t] = kept != NONE ? tensor[kept] : tensor[t];
+	}
+}
+
 /* Ops and tensors that stay; what only dropped ops touch is left out. */
 static struct graph *without_update(struct replacement *replacement, struct error *error)
 {
@@ -131,17 +148,8 @@ static struct graph *without_update(struct replacement *replacement, struct erro
 		tensor[t] = stays ? draft_tensor(build.draft, &step->tensor[t]) : NONE;
 		status = !stays || tensor[t] != NONE ? OK : NO_MEMORY;
 	}
-	for (uint32_t t = 0; t < step->tensors && status == OK; t++) {
-		if (tensor[t] != NONE && step->tensor[t].alias != NONE)
-			draft_tensor_at(build.draft, tensor[t])->alias = tensor[step->storage[step->tensor[t].storage].root];
-		if (replacement->groups->marked && replacement->gradient[step->tensor[t].storage] &&
-			replacement->options->optimizer != OPTIMIZER_NONE)
-			draft_tensor_at(build.draft, tensor[t])->kind = KIND_GRADIENT; /* the update takes what the step left */
-	}
-	for (uint32_t t = 0; t < step->tensors && status == OK; t++) {
-		uint32_t kept = tensor[t] == NONE ? kept_tensor(replacement, t) : NONE;
-		tensor[t] = kept != NONE ? tensor[kept] : tensor[t];
-	}
+	if (status == OK)
+		optimizer_settle_tensors(replacement, &build, tensor);
 	for (uint32_t i = 0; i < step->ops && status == OK; i++) {
 		op[i] = NONE;
 		status = replacement->dropped[i] ? OK : optimizer_check_reads(replacement, i, tensor, error);

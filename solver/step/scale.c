@@ -514,11 +514,10 @@ static enum status scale_write_op(struct scaling *scaling, uint32_t op, uint32_t
 	const struct graph *graph = scaling->graph;
 	struct draft *draft = scaling->draft;
 	struct op copy = graph->op[op];
-	enum status status = OK;
 	uint32_t first = csr_length(&graph->reads, op) > 0 ? graph->reads.item[graph->reads.start[op]] : NONE;
 	if (scaling->copied[op]) {
 		int64_t elements = count_elements(new_shape(scaling, first), graph->tensor[first].dims);
-		status = scale_add_op(scaling, &copy, "aten.clone.default", "copy", elements, first, *clone);
+		TRY(scale_add_op(scaling, &copy, "aten.clone.default", "copy", elements, first, *clone));
 		if (strncmp(copy.type, "aten._reshape_alias", 19) == 0)
 			copy.type = "aten._unsafe_view.default";
 	}
@@ -526,32 +525,31 @@ static enum status scale_write_op(struct scaling *scaling, uint32_t op, uint32_t
 	if (copy.workspace > 0 && first != NONE && touches_changed(scaling, op))
 		copy.workspace = scale_ratio(copy.workspace, scale_new_bytes(scaling, first), graph->tensor[first].bytes);
 	uint32_t parts[2];
-	if (scaling->unfused[op] && status == OK)
-		status = write_product(scaling, op, &copy, (*clone)++, parts);
-	uint32_t id = status == OK ? draft_op(draft, &copy) : NONE;
+	if (scaling->unfused[op])
+		TRY(write_product(scaling, op, &copy, (*clone)++, parts));
+	uint32_t id = draft_op(draft, &copy);
 	if (id == NONE)
 		return NO_MEMORY;
-	for (int i = 0; scaling->unfused[op] && i < 2 && status == OK; i++)
-		status = draft_read(draft, id, parts[i]);
+	for (int i = 0; scaling->unfused[op] && i < 2; i++)
+		TRY(draft_read(draft, id, parts[i]));
 	FOR_ITEMS(read, &graph->reads, op)
-		if (status == OK && !scaling->unfused[op])
-			status = draft_read(draft, id, scale_operand_of(scaling, op, read, first, *clone));
+		if (!scaling->unfused[op])
+			TRY(draft_read(draft, id, scale_operand_of(scaling, op, read, first, *clone)));
 	*clone += scaling->copied[op];
 	FOR_ITEMS(written, &graph->writes, op)
-		if (status == OK)
-			status = draft_write(draft, id, written);
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++)
-		status = draft_inplace(draft, id, graph->inplace[i].out, graph->inplace[i].in);
+		TRY(draft_write(draft, id, written));
+	FOR_SPAN(i, graph->inplace_start, op)
+		TRY(draft_inplace(draft, id, graph->inplace[i].out, graph->inplace[i].in));
 	FOR_ITEMS(result, &graph->writes, op) {
-		if (status != OK || scaling->sum[result] == NONE)
+		if (scaling->sum[result] == NONE)
 			continue;
 		int64_t elements = count_elements(new_shape(scaling, result), graph->tensor[result].dims);
-		status = scale_add_op(scaling, &graph->op[op], "aten.sum.dim_IntList", "sum", elements, result, (*clone)++);
+		TRY(scale_add_op(scaling, &graph->op[op], "aten.sum.dim_IntList", "sum", elements, result, (*clone)++));
 	}
-	for (uint32_t held = scaling->held[op]; held != NONE && status == OK; held = scaling->next_held[held])
-		status = scale_add_op(
-			scaling, &graph->op[held], RELEASE_TYPE, "release", 0, graph->reads.item[graph->reads.start[held]], NONE);
-	return status;
+	for (uint32_t held = scaling->held[op]; held != NONE; held = scaling->next_held[held])
+		TRY(scale_add_op(
+			scaling, &graph->op[held], RELEASE_TYPE, "release", 0, graph->reads.item[graph->reads.start[held]], NONE));
+	return OK;
 }
 
 static enum status scale_write_graph(struct scaling *scaling)

@@ -11,12 +11,13 @@
 static int64_t savings_peak_of(struct check *check, const uint32_t *position, bool workspace)
 {
 	const struct graph *graph = check->graph;
-	int64_t alignment = check->scenario.value[K_alignment], *MAKE(change, (size_t)graph->ops + 2),
-			peak = 0, bytes = 0;
-	HELD int64_t *MAKE(scratch, (size_t)graph->ops + 1);
-	for (uint32_t op = 0; change && scratch && op < graph->ops; op++)
+	int64_t alignment = check->scenario.value[K_alignment], peak = 0, bytes = 0;
+	HELD int64_t *MAKE(change, (size_t)graph->ops + 2), *MAKE(scratch, (size_t)graph->ops + 1);
+	if (!change || !scratch)
+		return -1;
+	FOR(op, graph->ops)
 		scratch[position[op]] = workspace ? align_up(graph->op[op].workspace, alignment) : 0;
-	for (uint32_t s = 0; change && scratch && s < graph->storages; s++) {
+	FOR(s, graph->storages) {
 		const struct storage *storage = &graph->storage[s];
 		bool there = storage->bytes > 0 && (storage->live_out || csr_length(&graph->users, s) > 0);
 		uint32_t first = storage->allocator == NONE || storage->persistent ? 0 : position[storage->allocator], last = first;
@@ -27,12 +28,10 @@ static int64_t savings_peak_of(struct check *check, const uint32_t *position, bo
 		change[first] += there ? align_up(storage->bytes, alignment) : 0;
 		change[last + 1] -= there ? align_up(storage->bytes, alignment) : 0;
 	}
-	for (uint32_t step = 0; change && scratch && (step == 0 || step < graph->ops); step++) {
+	for (uint32_t step = 0; step == 0 || step < graph->ops; step++) {
 		bytes += change[step];
 		peak = bytes + scratch[step] > peak ? bytes + scratch[step] : peak;
 	}
-	peak = change && scratch ? peak : -1;
-	mem_free(change);
 	return peak;
 }
 

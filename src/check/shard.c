@@ -237,23 +237,19 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 			strcmp(by, sharded->proof.by) == 0 && json_is_false(json_object_get(shard, "proved"));
 		return none ? OK : fail(error, INFEASIBLE, "shard says that something is proved, but has no bound");
 	}
-	enum status status = check_bound_words(shard, scenario, error);
-	if (status == OK)
-		status = check_seconds(shard, "value_seconds", cost, error);
-	if (status == OK && json_is_true(json_object_get(shard, "proved")) != (picoseconds_of(claim) == cost))
+	TRY(check_bound_words(shard, scenario, error));
+	TRY(check_seconds(shard, "value_seconds", cost, error));
+	if (json_is_true(json_object_get(shard, "proved")) != (picoseconds_of(claim) == cost))
 		return fail(error, INFEASIBLE, "shard.proved or shard.bound_seconds contradicts the estimate");
-	if (status == OK && (picoseconds_of(claim) < 0 || picoseconds_of(claim) > cost))
+	if (picoseconds_of(claim) < 0 || picoseconds_of(claim) > cost)
 		return fail(error, INFEASIBLE, "shard.bound_seconds is not a bound of shard.value_seconds");
 	double gap = json_number_value(json_object_get(shard, "gap")),
 		   expected = cost > 0 ? (double)(cost - picoseconds_of(claim)) / (double)cost : 0;
-	if (status == OK && fabs(gap - expected) > 1e-8)
+	if (fabs(gap - expected) > 1e-8)
 		return fail(error, INFEASIBLE, "shard.gap is %.9f, but it must be %.9f", gap, expected);
 	struct mixture mixture;
-	if (status == OK)
-		status = read_mixture(certificate, sharded->sharding.mesh.axes, &mixture, error);
-	if (status == OK)
-		status = check_price(certificate, stage, sharded, scenario, wish, &mixture, &shown, error);
-	TRY(status);
+	TRY(read_mixture(certificate, sharded->sharding.mesh.axes, &mixture, error));
+	TRY(check_price(certificate, stage, sharded, scenario, wish, &mixture, &shown, error));
 	*how = "the sharding's bound, by its multiplier: in integers, every layer by itself";
 	if (shown >= picoseconds_of(claim))
 		return OK;
@@ -265,9 +261,7 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 			   "planned again";
 		return OK;
 	}
-	status = shard_bound_again(stage, sharded, scenario, wish, &mixture, &bound, error);
-	if (status == OK && bound < picoseconds_of(claim))
-		return fail(error, INFEASIBLE, "the sharding's bound of %.12f s could not be confirmed by searching again",
-			json_number_value(claim));
-	return status;
+	TRY(shard_bound_again(stage, sharded, scenario, wish, &mixture, &bound, error));
+	return bound >= picoseconds_of(claim) ? OK : fail(error, INFEASIBLE,
+		"the sharding's bound of %.12f s could not be confirmed by searching again", json_number_value(claim));
 }

@@ -182,21 +182,25 @@ static enum status fail_wrong(const struct request *request, enum status status,
 	return LIMIT;
 }
 
+/* Of a snapshot, unless standard output is for something else. False: it can't be written. */
+static bool layout_command_write_card(const struct request *request, const struct layout *layout, bool limited)
+{
+	if (!request->asked.snapshot || request->line.json ||
+		(request->line.output && strcmp(request->line.output, "-") == 0))
+		return true;
+	snapshot_print(&request->asked.report, request->asked.options.alignment, layout->offset ? layout : NULL, stdout);
+	if (layout->offset && limited)
+		printf("  %-22s the time ended: with more, a smaller arena may be found\n", "cut short");
+	return flush_json(true);
+}
+
 static int layout_command_report(const struct request *request, const struct buffers_csv *csv,
 	const struct layout *layout, enum status status, const struct error *error, double time)
 {
 	int64_t capacity = request->asked.options.capacity;
 	bool limited = status == CANCELLED || status == LIMIT;
-	bool card = request->asked.snapshot && !request->line.json &&
-		!(request->line.output && strcmp(request->line.output, "-") == 0);
-	if (card && (layout->offset || status == CANCELLED)) {
-		snapshot_print(&request->asked.report, request->asked.options.alignment, layout->offset ? layout : NULL,
-			stdout);
-		if (layout->offset && limited)
-			printf("  %-22s the time ended: with more, a smaller arena may be found\n", "cut short");
-		if (!flush_json(true))
-			return EXIT_LIMIT;
-	}
+	if ((layout->offset || status == CANCELLED) && !layout_command_write_card(request, layout, limited))
+		return EXIT_LIMIT;
 	if (layout->offset && ((request->line.json && !flush_json(dump(layout_json(&request->asked, csv, layout, limited,
 		time)))) || !layout_command_write_csv(request, csv, layout)))
 		return EXIT_LIMIT;

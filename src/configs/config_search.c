@@ -489,10 +489,24 @@ static enum status vary_recompute(struct searching *searching, struct config con
 	return OK;
 }
 
-static enum status vary_inner(struct searching *searching, struct config config)
+/* Whether the model has what that tensor and context parallelism cut; what was asked for and isn't there is noted. */
+static bool inner_splits(struct searching *searching, uint32_t tp, uint32_t cp, bool sp)
 {
 	const struct config_request *request = searching->request;
 	const struct units *units = &searching->step->units;
+	bool heads = tp == 1 || has_role(units, ROLE_HEADS, tp) || has_role(units, ROLE_FFN, tp);
+	bool rows = (cp == 1 && !sp) || has_role(units, ROLE_SEQUENCE, (int64_t)cp * (sp ? tp : 1));
+	if (!heads && tp == request->tp)
+		PRINT_TO(searching->unsplit, "tp %u divides neither heads nor the feed-forward width", tp);
+	else if (!rows && (cp == request->cp || (sp && tp == request->tp)))
+		PRINT_TO(searching->unsplit, "the model has no sequence that %s %u divides", cp > 1 ? "cp" : "sp with tp",
+			cp > 1 ? cp : tp);
+	return heads && rows;
+}
+
+static enum status vary_inner(struct searching *searching, struct config config)
+{
+	const struct config_request *request = searching->request;
 	uint64_t tp_most = request->tp ? request->tp : request->devices_per_node,
 			 cp_most = request->cp ? request->cp : 2 * (uint64_t)request->devices_per_node;
 	for (uint32_t tp = request->tp ? request->tp : 1; tp <= tp_most; tp++)
@@ -500,17 +514,7 @@ static enum status vary_inner(struct searching *searching, struct config config)
 			FOR_INT(sp, 2) {
 				uint64_t inner = (uint64_t)tp * cp * config.ep;
 				if (inner > request->devices || request->devices % inner != 0 || (sp && tp == 1) ||
-					(request->sp >= 0 && tp > 1 && sp != request->sp))
-					continue;
-				bool heads = tp == 1 || has_role(units, ROLE_HEADS, tp) || has_role(units, ROLE_FFN, tp);
-				bool rows = (cp == 1 && !sp) || has_role(units, ROLE_SEQUENCE, (int64_t)cp * (sp ? tp : 1));
-				if (!heads && tp == request->tp)
-					PRINT_TO(searching->unsplit,
-						"tp %u divides neither heads nor the feed-forward width", tp);
-				else if (!rows && (cp == request->cp || (sp && tp == request->tp)))
-					PRINT_TO(searching->unsplit,
-						"the model has no sequence that %s %u divides", cp > 1 ? "cp" : "sp with tp", cp > 1 ? cp : tp);
-				if (!heads || !rows)
+					(request->sp >= 0 && tp > 1 && sp != request->sp) || !inner_splits(searching, tp, cp, sp))
 					continue;
 				config.tp = tp;
 				config.cp = cp;

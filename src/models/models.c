@@ -108,28 +108,34 @@ const struct model_preset *model_find(const char *name)
 	return NULL;
 }
 
-/* Sizes that follow from others; and whether all fit together. */
-static enum status models_complete(struct model_config *config, struct error *error)
+/* Sizes that follow from others. */
+static void models_fill(struct model_config *config)
 {
-	bool attention = config->heads > 0;
 	if (config->ffn == 0)
 		config->ffn = 4 * config->hidden;
 	if (config->positions < config->seq)
 		config->positions = config->seq;
-	if (!attention)
-		return OK;
-	if (config->kv_heads == 0)
+	if (config->heads > 0 && config->kv_heads == 0)
 		config->kv_heads = config->heads;
-	if (config->head_width == 0 && config->hidden % config->heads != 0)
+	if (config->heads > 0 && config->head_width == 0)
+		config->head_width = config->hidden / config->heads;
+	if (config->heads > 0 && config->family == FAMILY_LLAMA && config->rope_width == 0)
+		config->rope_width = config->head_width;
+}
+
+/* Whether all fit together. */
+static enum status models_complete(struct model_config *config, struct error *error)
+{
+	bool whole = config->head_width == 0;
+	models_fill(config);
+	if (config->heads == 0)
+		return OK;
+	if (whole && config->hidden % config->heads != 0)
 		return refuse(error, "hidden %lld is not a multiple of heads %lld", (long long)config->hidden,
 			(long long)config->heads);
-	if (config->head_width == 0)
-		config->head_width = config->hidden / config->heads;
 	if (config->heads % config->kv_heads != 0)
 		return refuse(error, "heads %lld is not a multiple of kv-heads %lld", (long long)config->heads,
 			(long long)config->kv_heads);
-	if (config->family == FAMILY_LLAMA && config->rope_width == 0)
-		config->rope_width = config->head_width;
 	if (config->family == FAMILY_LLAMA && config->rope_width > config->head_width)
 		return refuse(error, "the part with positions, %lld, is wider than a head, %lld",
 			(long long)config->rope_width, (long long)config->head_width);

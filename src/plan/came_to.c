@@ -82,6 +82,11 @@ static int64_t degree_of(enum knob_id knob, const struct scenario *scenario, con
 		(knob == K_dp ? scenario_copies(scenario) : 1);
 }
 
+static int64_t positive(int64_t number)
+{
+	return number > 0 ? number : KNOB_GIVEN;
+}
+
 /* What a word (or ZeRO's 0 with strategy=zero) comes to, as a value of the knob; KNOB_GIVEN where the knob's value says
  * itself what it is, or where nothing is known. */
 static int64_t knob_came_to(
@@ -95,8 +100,8 @@ static int64_t knob_came_to(
 	if (value != (knobs[knob].type == KNOB_CHOICE ? 0 : KNOB_GIVEN))
 		return KNOB_GIVEN;
 	switch (knob) {
-	case K_batch: return given->batch > 0 ? given->batch : KNOB_GIVEN;
-	case K_seq: return given->sequence > 0 ? given->sequence : KNOB_GIVEN;
+	case K_batch: return positive(given->batch);
+	case K_seq: return positive(given->sequence);
 	case K_precision:
 	case K_optimizer: return word && *word && knob_parse(knob, word, &value, &error) == OK ? value : KNOB_GIVEN;
 	case K_dp: case K_tp: case K_pp: case K_cp: case K_ep: return degree_of(knob, scenario, plan);

@@ -100,6 +100,13 @@ static bool below_floor(const struct halving *halving, const struct plan *plan)
 	return fitted && fitted->replayed > limit;
 }
 
+/* A plan that fits needs nearly all there is, or takes hardly longer than the first one. */
+static bool choose_margin_is_close(const struct halving *halving, const struct plan *first, const struct plan *plan)
+{
+	return !below_floor(halving, plan) && (plan_needs(plan) >= halving->budget - halving->budget / NEAR ||
+		plan->speed.time - first->speed.time <= first->speed.time / CLOSE);
+}
+
 /* The limit for another round, after a plan; -1: none helps. First what the plan itself shows: its arena's part above
  * what recomputation counted with. */
 static int64_t choose_margin_next_limit(
@@ -110,9 +117,7 @@ static int64_t choose_margin_next_limit(
 	if (round < EXCESS_ROUNDS && !halving->begun && next_margin(plan, &margin) && margin > plan->fit_margin &&
 		margin < halving->budget)
 		return halving->budget - margin;
-	if (round <= EXCESS_ROUNDS && !halving->begun && fits && !below_floor(halving, plan) &&
-		(plan_needs(plan) >= halving->budget - halving->budget / NEAR ||
-			plan->speed.time - first->speed.time <= first->speed.time / CLOSE))
+	if (round <= EXCESS_ROUNDS && !halving->begun && fits && choose_margin_is_close(halving, first, plan))
 		return -1;
 	if (!halving->begun) {
 		begin_halving(halving, plan);

@@ -102,45 +102,52 @@ static void note_captured(struct job *job, bool extended)
 		: "the batch as captured: what each sample adds was seen at batch %s", seen);
 }
 
+static const char *transform_plural(uint32_t count, const char *one, const char *more)
+{
+	return count == 1 ? one : more;
+}
+
 static void note_scale(struct job *job, const struct scale_report *report)
 {
 	if (report->captured)
 		note_captured(job, report->extended);
 	if (report->copies)
 		note(job->notes, "%u view%s copied at this size, as PyTorch's reshape does; the first is %s", report->copies,
-			report->copies == 1 ? " is" : "s are", job->graph->op[report->first_copy].name);
+			transform_plural(report->copies, " is", "s are"), job->graph->op[report->first_copy].name);
 	if (report->left_behind)
 		note(job->notes, NOTE_GUESS "%u of the tensors copied %s freed when the module returns that was called with %s; "
 			"if the program has a name for %s longer, the plan is too low: tidemark_torch.capture_batches tells",
-			report->left_behind, report->left_behind == 1 ? "is" : "are", report->left_behind == 1 ? "it" : "them",
-			report->left_behind == 1 ? "it" : "them");
+			report->left_behind, transform_plural(report->left_behind, "is", "are"),
+			transform_plural(report->left_behind, "it", "them"), transform_plural(report->left_behind, "it", "them"));
 	if (report->unfused)
 		note(job->notes, "%u linear layer%s a copied operand: a product and an addition now, as PyTorch runs there",
-			report->unfused, report->unfused == 1 ? " has" : "s have");
+			report->unfused, transform_plural(report->unfused, " has", "s have"));
 	if (report->capacities)
 		note(job->notes, "%u number%s of slots per expert taken to grow with the tokens", report->capacities,
-			report->capacities == 1 ? " is" : "s are");
+			transform_plural(report->capacities, " is", "s are"));
 	if (report->sums)
 		note(job->notes, "%u gradient%s summed over the batch by an op of %s own now", report->sums,
-			report->sums == 1 ? " is" : "s are", report->sums == 1 ? "its" : "their");
+			transform_plural(report->sums, " is", "s are"), transform_plural(report->sums, "its", "their"));
 	if (report->workspaces)
 		note(job->notes, NOTE_GUESS "the workspace of %u op%s is scaled like %s tensors; measured at several batches, it is "
-			"known", report->workspaces, report->workspaces == 1 ? "" : "s", report->workspaces == 1 ? "its" : "their");
+			"known", report->workspaces, transform_plural(report->workspaces, "", "s"),
+			transform_plural(report->workspaces, "its", "their"));
 	if (report->reserves)
 		note(job->notes, NOTE_GUESS "what %u recurrent layer%s for the backward pass is scaled like %s operand",
-			report->reserves, report->reserves == 1 ? " keeps" : "s keep", report->reserves == 1 ? "its" : "their");
+			report->reserves, transform_plural(report->reserves, " keeps", "s keep"),
+			transform_plural(report->reserves, "its", "their"));
 	if (report->once)
 		note(job->notes,
 			NOTE_GUESS "%u tensor%s made once for all samples; if the program makes %s for each, the plan is too "
 					   "low: tidemark_torch.capture_batches tells; the first is %s",
-			report->once, report->once == 1 ? " is taken to be" : "s are taken to be",
-			report->once == 1 ? "it" : "them", job->graph->tensor[report->first_once].name);
+			report->once, transform_plural(report->once, " is taken to be", "s are taken to be"),
+			transform_plural(report->once, "it", "them"), job->graph->tensor[report->first_once].name);
 	if (report->flat)
 		note(job->notes,
 			"shapes are flat: the batch multiplies what comes from the inputs, not weights, their gradients and steps");
 	if (report->ambiguous)
 		note(job->notes, "%u op%s equal extents; the likelier reading of the two was taken", report->ambiguous,
-			report->ambiguous == 1 ? " has" : "s have");
+			transform_plural(report->ambiguous, " has", "s have"));
 }
 
 static void release_factors(void *pointer)

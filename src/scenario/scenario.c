@@ -271,53 +271,64 @@ static enum status set_device(struct scenario *scenario, const char *path, struc
 	return status;
 }
 
+/* "expandable", "layout=caching": words of 0.3.0; "fsdp", "8xh100". NULL: none of them. */
+static const char *scenario_other_word(const char *name, const char *value, const char *assignment, char *settings)
+{
+	bool layout = strcmp(name, "layout") == 0;
+	if (value && layout && strcmp(value, "=caching") == 0)
+		return "allocator=pytorch";
+	if (value && layout && strcmp(value, "=expandable") == 0)
+		return "allocator=expandable";
+	if (value && strcmp(name, "expandable") == 0)
+		return strcmp(value, "=on") == 0 ? "allocator=expandable" : "allocator=auto";
+	return !value && alias_settings(assignment, settings, 2 * ALIAS_SIZE) ? settings : NULL;
+}
+
+/* "schedule=@FILE", "device=@FILE". */
+static enum status scenario_set_file(
+	struct scenario *scenario, enum knob_id knob, const char *file, struct error *error)
+{
+	struct pin pin = { .kind = PIN_SCHEDULE, .a = (char *)(uintptr_t)file };
+	if (!*file)
+		return refuse(error, "%s=@: expected the name of a %s", knobs[knob].name, knob == K_device
+			? "device file, such as device=@my.preset" : "schedule's CSV, such as schedule=@zbv.csv");
+	if (knob == K_device)
+		return set_device(scenario, file, error);
+	scenario->value[knob] = SCHEDULE_FILE;
+	drop_pins(scenario, PIN_SCHEDULE);
+	return scenario_add_pin(scenario, &pin) == OK ? OK : fail_memory(error);
+}
+
 enum status scenario_set(struct scenario *scenario, const char *assignment, struct error *error)
 {
-	char name[64];
+	char name[64], settings[2 * ALIAS_SIZE], first[2 * ALIAS_SIZE];
 	const char *value = strchr(assignment, '=');
 	PRINT_TO(name, "%.*s", (int)strcspn(assignment, "="), assignment);
 	enum knob_id knob = knob_find(name);
-	/* Words of 0.3.0. */
-	if (value && (strcmp(name, "expandable") == 0 || (knob == K_layout && (strcmp(value, "=caching") == 0 ||
-		strcmp(value, "=expandable") == 0))))
-		return scenario_set(scenario, knob == K_layout && value[1] == 'c' ? "allocator=pytorch"
-			: knob == K_layout || strcmp(value, "=on") == 0 ? "allocator=expandable" : "allocator=auto", error);
-	char settings[2 * ALIAS_SIZE];
-	if (!value && alias_settings(assignment, settings, sizeof settings)) {
-		char *at = settings;
-		for (char *word; (word = strsep(&at, " ")); )
-			TRY(scenario_set(scenario, word, error));
-		return OK;
+	const char *other = scenario_other_word(name, value, assignment, settings);
+	if (other) {
+		const char *next = strchr(other, ' ');
+		PRINT_TO(first, "%.*s", (int)strcspn(other, " "), other);
+		TRY(scenario_set(scenario, first, error));
+		return next ? scenario_set(scenario, next + 1, error) : OK;
 	}
-	if (!value && knob == KNOB_COUNT)
-		return refuse(error, "\"%.100s\": expected KNOB=VALUE", assignment);
 	if (!value)
-		return refuse(error, "%s: its value is missing: %s=VALUE", name, name);
-	if (knob == KNOB_COUNT && figure_find(name) != FIGURE_COUNT)
-		return set_figure(scenario, name, value + 1, error);
+		return knob == KNOB_COUNT ? refuse(error, "\"%.100s\": expected KNOB=VALUE", assignment)
+			: refuse(error, "%s: its value is missing: %s=VALUE", name, name);
+	value++;
 	if (knob == KNOB_COUNT)
-		return knob_unknown(name, error);
-	if (knob == K_recompute && strncmp(value + 1, "ops:", 4) == 0) {
+		return figure_find(name) != FIGURE_COUNT ? set_figure(scenario, name, value, error) : knob_unknown(name, error);
+	if (knob == K_recompute && text_begins(value, "ops:")) {
 		scenario->value[knob] = RECOMPUTE_OPS;
-		return set_types(scenario, value + 5, error);
+		return set_types(scenario, value + 4, error);
 	}
-	if (knob == K_schedule && value[1] == '@') {
-		struct pin pin = { .kind = PIN_SCHEDULE, .a = (char *)(uintptr_t)(value + 2) };
-		if (!value[2])
-			return refuse(error, "schedule=@: expected the name of a schedule's CSV, such as schedule=@zbv.csv");
-		scenario->value[knob] = SCHEDULE_FILE;
-		drop_pins(scenario, PIN_SCHEDULE);
-		return scenario_add_pin(scenario, &pin) == OK ? OK : fail_memory(error);
-	}
-	if (knob == K_device && value[1] == '@')
-		return value[2] ? set_device(scenario, value + 2, error)
-			: refuse(error,
-							  "device=@: expected the name of a device file, such as device=@my.preset");
+	bool files = knob == K_schedule || knob == K_device;
+	if (files && *value == '@')
+		return scenario_set_file(scenario, knob, value + 1, error);
 	int64_t number;
-	enum status status = knob_parse(knob, value + 1, &number, error);
-	if (status == BAD_INPUT && (knob == K_schedule || knob == K_device) && strpbrk(value + 1, "./"))
-		return refuse(error, "%s=%.150s: put an @ before the name of a file: %s=@%.150s", name, value + 1,
-			name, value + 1);
+	enum status status = knob_parse(knob, value, &number, error);
+	if (status == BAD_INPUT && files && strpbrk(value, "./"))
+		return refuse(error, "%s=%.150s: put an @ before the name of a file: %s=@%.150s", name, value, name, value);
 	if (status == OK && knob == K_device && scenario_figure(scenario, FIGURE_NAME))
 		scenario_drop_figures(scenario);
 	if (status == OK)
@@ -360,11 +371,6 @@ static int scenario_split(char *text, char *words[WORDS_MAX])
 	}
 }
 
-static bool is(char *const *words, int i, const char *word)
-{
-	return strcmp(words[i], word) == 0;
-}
-
 static bool scenario_whole_number(const char *text, int64_t *number)
 {
 	char *end;
@@ -372,40 +378,44 @@ static bool scenario_whole_number(const char *text, int64_t *number)
 	return end != text && *end == '\0' && *number >= 0;
 }
 
-static bool parse_words(char **words, int count, struct pin *pin)
+static const char *const pin_syntax[PIN_KINDS] = {
+#define X(id, syntax, help) syntax,
+	PINS(X)
+#undef X
+};
+
+/* What one word says, where the syntax has that: a word by itself, an offset, a dim, a layer's number, or a name. */
+static bool pin_take_word(struct pin *pin, const char *syntax, size_t length, char *word)
 {
 	int64_t unused;
-	if (count > 0 && is(words, 0, "pin")) {
-		words++;
-		count--;
+	if (islower((unsigned char)*syntax))
+		return strlen(word) == length && strncmp(word, syntax, length) == 0;
+	if (text_begins(syntax, "OFFSET"))
+		return knob_parse(K_reserve, word, &pin->number, NULL) == OK;
+	if (*syntax == 'D')
+		return scenario_whole_number(word, &pin->number);
+	*(pin->a ? &pin->b : &pin->a) = word;
+	return *syntax != 'N' || length > 1 || scenario_whole_number(word, &unused);
+}
+
+/* By the syntax of each kind; "pin" may be left out. */
+static bool pin_parse(char **words, int count, struct pin *pin)
+{
+	int begin = count > 0 && strcmp(words[0], "pin") == 0;
+	FOR_INT(kind, PIN_KINDS) {
+		const char *at = pin_syntax[kind] + (text_begins(pin_syntax[kind], "pin ") ? strlen("pin ") : 0);
+		bool fine = true;
+		int i = begin;
+		*pin = (struct pin){ .kind = (enum pin_kind)kind };
+		for (; *at && fine && i < count; i++) {
+			size_t length = strcspn(at, " ");
+			fine = pin_take_word(pin, at, length, words[i]);
+			at += length + strspn(at + length, " ");
+		}
+		if (fine && !*at && i == count)
+			return true;
 	}
-	if (count == 4 && is(words, 0, "op") && is(words, 2, "before"))
-		*pin = (struct pin){ PIN_ORDER, words[1], words[3], 0 };
-	else if (count == 4 && is(words, 0, "tensor") && is(words, 2, "at")) {
-		/* Offsets are written like sizes: 4MiB, 65536. */
-		*pin = (struct pin){ PIN_OFFSET, words[1], NULL, 0 };
-		return knob_parse(K_reserve, words[3], &pin->number, NULL) == OK;
-	} else if (count == 4 && is(words, 0, "tensor") && is(words, 2, "behind")) {
-		*pin = (struct pin){ PIN_BEHIND, words[1], words[3], 0 };
-	} else if (count == 6 && is(words, 0, "tensor") && is(words, 2, "shard") && is(words, 4, "on")) {
-		*pin = (struct pin){ PIN_PLACEMENT, words[1], words[5], 0 };
-		return scenario_whole_number(words[3], &pin->number);
-	} else if (count == 3 && is(words, 0, "layer") && is(words, 2, "recompute")) {
-		*pin = (struct pin){ PIN_RECOMPUTE, words[1], NULL, 0 };
-		return scenario_whole_number(words[1], &unused);
-	} else if (count == 3 && is(words, 0, "type") && is(words, 2, "recompute"))
-		*pin = (struct pin){ PIN_RERUN, words[1], NULL, 0 };
-	else if (count == 3 && is(words, 0, "schedule") && is(words, 1, "from"))
-		*pin = (struct pin){ PIN_SCHEDULE, words[2], NULL, 0 };
-	else if (count == 3 && is(words, 0, "figure"))
-		*pin = (struct pin){ PIN_FIGURE, words[1], words[2], 0 };
-	else if (count == 3 && is(words, 0, "keep") && is(words, 2, "resident"))
-		*pin = (struct pin){ PIN_RESIDENT, words[1], NULL, 0 };
-	else if (count == 2 && is(words, 0, "offload"))
-		*pin = (struct pin){ PIN_OFFLOAD, words[1], NULL, 0 };
-	else
-		return false;
-	return true;
+	return false;
 }
 
 enum status scenario_pin(struct scenario *scenario, const char *text, struct error *error)
@@ -416,7 +426,7 @@ enum status scenario_pin(struct scenario *scenario, const char *text, struct err
 		return fail_memory(error);
 	int count = scenario_split(copy, words);
 	enum status status;
-	if (count < 0 || !parse_words(words, count, &pin)) {
+	if (count < 0 || !pin_parse(words, count, &pin)) {
 #define X(id, syntax, help) "\"" syntax "\", "
 		status = refuse(error,
 			"\"%.100s\" is not a pin: expected one of " PINS(X) "names with blanks in double quotes", text);
@@ -452,20 +462,21 @@ static const char *scenario_quote(const char *name)
 
 char *pin_text(const struct pin *pin, char *text, size_t size)
 {
-	const char *a = scenario_quote(pin->a), *b = pin->b ? scenario_quote(pin->b) : "";
-	switch (pin->kind) {
-	case PIN_ORDER: snprintf(text, size, "pin op %s%s%s before %s%s%s", a, pin->a, a, b, pin->b, b); break;
-	case PIN_OFFSET: snprintf(text, size, "pin tensor %s%s%s at %" PRId64, a, pin->a, a, pin->number); break;
-	case PIN_BEHIND: snprintf(text, size, "pin tensor %s%s%s behind %s%s%s", a, pin->a, a, b, pin->b, b); break;
-	case PIN_PLACEMENT:
-		snprintf(text, size, "pin tensor %s%s%s shard %" PRId64 " on %s", a, pin->a, a, pin->number, pin->b);
-		break;
-	case PIN_RECOMPUTE: snprintf(text, size, "pin layer %s recompute", pin->a); break;
-	case PIN_RERUN: snprintf(text, size, "pin type %s%s%s recompute", a, pin->a, a); break;
-	case PIN_SCHEDULE: snprintf(text, size, "pin schedule from %s%s%s", a, pin->a, a); break;
-	case PIN_FIGURE: snprintf(text, size, "figure %s %s", pin->a, pin->b); break;
-	case PIN_RESIDENT: snprintf(text, size, "keep %s%s%s resident", a, pin->a, a); break;
-	default: snprintf(text, size, "offload %s%s%s", a, pin->a, a); break;
+	struct words words = { text, size, 0 };
+	const char *name = pin->a;
+	*text = '\0';
+	for (const char *at = pin_syntax[pin->kind]; *at;) {
+		size_t length = strcspn(at, " ");
+		if (islower((unsigned char)*at)) {
+			words_add(&words, "%.*s", (int)length, at);
+		} else if (*at == 'D' || text_begins(at, "OFFSET")) {
+			words_add(&words, "%" PRId64, pin->number);
+		} else {
+			words_add(&words, "%s%s%s", scenario_quote(name), name, scenario_quote(name));
+			name = pin->b;
+		}
+		at += length + strspn(at + length, " ");
+		words_add(&words, *at ? " " : "");
 	}
 	return text;
 }

@@ -90,67 +90,85 @@ static uint32_t microbatches_held(const struct choosing *choosing, uint32_t rank
 	if (piece == NONE && maker != NONE)
 		piece = cut_rank(cut, maker) == rank ? cut->piece[maker] : rank;
 	const struct in_flight *held = piece == NONE ? NULL : &choosing->pipelined->piece[piece].in_flight;
-	bool waits = between && weight &&
-		!cut->weight[maker]; /* what gradients of weights make themselves doesn't wait for them */
-	uint32_t count = !held ? 1 : between ? (waits ? held->between : 1) : weight ? held->weight : held->input;
+	/* what gradients of weights make themselves doesn't wait for them */
+	uint32_t waiting = weight && between && !cut->weight[maker] ? (held ? held->between : 1) : 1;
+	uint32_t count = !held || between ? waiting : weight ? held->weight : held->input;
 	return count > 1 ? count : 1;
+}
+
+/* Of the rank's ops and storages what recomputation asks; each has room. */
+struct rank_traits {
+	int64_t *time, *sure, *copies;
+	uint32_t *traits, flush;
+	uint8_t *fixed;
+	bool *forward;
+};
+
+static void fit_describe_op(
+	struct choosing *choosing, const struct graph *graph, uint32_t op, struct rank_traits *traits)
+{
+	const struct graph *device = choosing->device;
+	const struct fitted *fitted = choosing->fit->fitted;
+	uint32_t of = graph_find_op(device, graph->op[op].name);
+	const struct collective *said = graph->op[op].collective;
+	traits->flush = graph->op[op].added == ADDED_FLUSH ? op : traits->flush;
+	if (of != NONE) {
+		traits->time[op] = fitted->time[of];
+		traits->sure[op] = choosing->paid[of] ? 0 : fitted->sure[of];    /* what several ranks run again counts once */
+		choosing->paid[of] = true;
+		traits->traits[op] = fitted->traits[of];
+		traits->forward[op] = choosing->forward[of];
+	} else if (said && said->kind == COLLECTIVE_SEND) {
+		uint32_t sent = graph_find_tensor(device, graph->op[op].of);
+		uint32_t writer = sent == NONE ? NONE : device->tensor[sent].writer;
+		traits->forward[op] = writer != NONE && choosing->forward[writer];
+	}
+}
+
+static void fit_describe_storage(
+	struct choosing *choosing, uint32_t rank, struct rank_step *step, uint32_t s, struct rank_traits *traits)
+{
+	const struct graph *graph = step->graph, *device = choosing->device;
+	const struct storage *storage = &graph->storage[s];
+	uint32_t tensor = graph_find_tensor(device, graph->tensor[storage->root].name), maker = storage->allocator;
+	uint32_t of = step->storage[s] = tensor == NONE ? NONE : device->tensor[tensor].storage;
+	bool passes = of != NONE && (storage->kind == KIND_INPUT || !storage->persistent) && !storage->live_out;
+	int64_t bytes = 0;
+	if (passes && __builtin_mul_overflow(storage->bytes, (int64_t)microbatches_held(choosing, rank, of) - 1, &bytes))
+		bytes = BYTES_MAX / 2;
+	traits->copies[s] = traits->flush == NONE ? 0 : align_up(bytes, choosing->fit->fitted->input.alignment);
+	traits->fixed[s] = of == NONE || (maker != NONE && graph_find_op(device, graph->op[maker].name) == NONE)
+		? RECOMPUTE_SAVED
+		: choosing->fixed[of];
 }
 
 /* Times, pins and copies of a rank's graph, by the names of the device's. */
 static bool pipeline_fit_describe(struct choosing *choosing, uint32_t rank, struct rank_step *step)
 {
-	const struct graph *graph = step->graph, *device = choosing->device;
-	const struct fitted *fitted = choosing->fit->fitted;
+	const struct graph *graph = step->graph;
+	const struct recompute_input *input = &choosing->fit->fitted->input;
 	struct arena *arena = &step->arena;
-	int64_t *time, *sure, *copies;
-	uint32_t *traits, flush = NONE;
-	uint8_t *fixed;
-	bool *forward;
-	if (!(ROOM(arena, time, graph->ops) && ROOM(arena, sure, graph->ops) && ROOM(arena, copies, graph->storages) &&
-		ROOM(arena, traits, graph->ops) && ROOM(arena, fixed, graph->storages) && ROOM(arena, forward, graph->ops) &&
+	struct rank_traits of = { .flush = NONE };
+	if (!(ROOM(arena, of.time, graph->ops) && ROOM(arena, of.sure, graph->ops) &&
+		ROOM(arena, of.copies, graph->storages) && ROOM(arena, of.traits, graph->ops) &&
+		ROOM(arena, of.fixed, graph->storages) && ROOM(arena, of.forward, graph->ops) &&
 		ROOM(arena, step->storage, graph->storages)))
 		return false;
-	FOR(op, graph->ops) {
-		uint32_t of = graph_find_op(device, graph->op[op].name), sent = NONE;
-		const struct collective *said = graph->op[op].collective;
-		if (of == NONE && said && said->kind == COLLECTIVE_SEND)
-			sent = graph_find_tensor(device, graph->op[op].of);
-		flush = graph->op[op].added == ADDED_FLUSH ? op : flush;
-		time[op] = of == NONE ? 0 : fitted->time[of];
-		sure[op] = of == NONE || choosing->paid[of] ? 0 : fitted->sure[of];    /* what several ranks run again counts once */
-		if (of != NONE)
-			choosing->paid[of] = true;
-		traits[op] = of == NONE ? 0 : fitted->traits[of];
-		forward[op] = of != NONE
-			? choosing->forward[of]
-			: sent != NONE && device->tensor[sent].writer != NONE && choosing->forward[device->tensor[sent].writer];
-	}
-	FOR(s, graph->storages) {
-		uint32_t tensor = graph_find_tensor(device, graph->tensor[graph->storage[s].root].name),
-				 maker = graph->storage[s].allocator;
-		uint32_t of = step->storage[s] = tensor == NONE ? NONE : device->tensor[tensor].storage;
-		bool passes = of != NONE && (graph->storage[s].kind == KIND_INPUT || !graph->storage[s].persistent) &&
-			!graph->storage[s].live_out;
-		int64_t bytes = 0;
-		if (passes &&
-			__builtin_mul_overflow(graph->storage[s].bytes, (int64_t)microbatches_held(choosing, rank, of) - 1, &bytes))
-			bytes = BYTES_MAX / 2;
-		copies[s] = flush == NONE ? 0 : align_up(bytes, fitted->input.alignment);
-		fixed[s] = of == NONE || (maker != NONE && graph_find_op(device, graph->op[maker].name) == NONE)
-			? RECOMPUTE_SAVED
-			: choosing->fixed[of];
-	}
+	FOR(op, graph->ops)
+		fit_describe_op(choosing, graph, op, &of);
+	FOR(s, graph->storages)
+		fit_describe_storage(choosing, rank, step, s, &of);
 	step->input = (struct recompute_input){ .graph = graph,
-		.time = time,
-		.sure = sure,
-		.traits = traits,
-		.alignment = fitted->input.alignment,
-		.workspace = fitted->input.workspace,
-		.random = fitted->input.random,
-		.fixed = fixed,
-		.forward = forward,
-		.copies = flush == NONE ? NULL : copies,
-		.flush = flush };
+		.time = of.time,
+		.sure = of.sure,
+		.traits = of.traits,
+		.alignment = input->alignment,
+		.workspace = input->workspace,
+		.random = input->random,
+		.fixed = of.fixed,
+		.forward = of.forward,
+		.copies = of.flush == NONE ? NULL : of.copies,
+		.flush = of.flush };
 	return true;
 }
 
