@@ -318,6 +318,32 @@ class Adapters(unittest.TestCase):
             self.assertEqual(trained[2], [key for key in trained[0] if "attn" in key])
 
 
+class Autocast(unittest.TestCase):
+    """A GPU's autocast on a machine without one."""
+
+    @unittest.skipIf(torch.cuda.is_available(), "a GPU does it itself")
+    def test_a_gpus_lists_are_followed(self):
+        def dtypes(device):
+            x, seen = torch.randn(4, 8), {}
+
+            def step():
+                with torch.autocast(device, torch.bfloat16):
+                    y = linear(x)
+                    seen.update(linear=y, softmax=y.softmax(1), norm=F.layer_norm(y, (8,)), power=y ** 2, sum=y.sum(0), gelu=F.gelu(y),
+                                outside=torch.sin(y))
+                    loss = sum(value.float().mean() for value in seen.values())
+                loss.backward()
+            linear = nn.Linear(8, 8)
+            capture_step(None, step)
+            self.assertIsNone(linear.weight.grad)
+            return {name: value.dtype == torch.float32 for name, value in seen.items()}
+        wide = {"softmax", "norm", "power", "sum"}
+        self.assertEqual(dtypes("cuda"), {name: name in wide for name in dtypes("cpu")})
+        self.assertFalse(any(dtypes("cpu").values()))
+        with torch.autocast("cpu", torch.bfloat16):
+            self.assertEqual(torch.randn(2, 2).bfloat16().softmax(1).dtype, torch.bfloat16)
+
+
 class Returned(dict):
     """What a model returns, with something that isn't a tensor and an object that holds one."""
 

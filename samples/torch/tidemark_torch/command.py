@@ -22,7 +22,7 @@ def add_step_options(parser):
                         help="none sgd momentum adam adamw adafactor rmsprop adagrad adamax adadelta nadam radam asgd rprop")
     parser.add_argument("--foreach", choices=["yes", "no"], help="multi-tensor updates; as PyTorch would choose by default")
     parser.add_argument("--fused", choices=["yes", "no"], help="fused updates; as PyTorch would choose by default")
-    parser.add_argument("--autocast", choices=["bf16", "fp16"], help="mixed precision by torch.autocast")
+    parser.add_argument("--autocast", choices=["bf16", "fp16"], help="mixed precision by torch.autocast, as on a GPU")
     parser.add_argument("--mode", choices=["train", "forward", "eval"], default="train",
                         help="forward: no backward pass; eval: no gradients either")
     parser.add_argument("--accumulate", type=int, default=1, help="backward passes for each update")

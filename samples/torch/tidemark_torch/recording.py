@@ -22,6 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only
 
 from . import flops
+from .autocasting import gpu_autocast
 from .eager import Eager
 from .errors import CaptureError, check_version, explain
 from .faking import caches_emptied, FAKE, fake, Numbers, patched  # noqa: F401, fake is what users call
@@ -793,6 +794,7 @@ class capture:
             active = torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE)
             recorder.fake_mode = active or FAKE
             self.stack.enter_context(caches_emptied())
+            self.stack.enter_context(gpu_autocast())
             if active is None:
                 self.stack.enter_context(FAKE)
             # transformers takes other ways where it sees fake tensors

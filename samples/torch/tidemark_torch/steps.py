@@ -3,6 +3,7 @@ import contextlib
 
 import torch
 import torch.nn.functional as F
+from torch._subclasses.fake_tensor import FakeTensor
 
 OPTIMIZERS = {
     "none": None,
@@ -70,7 +71,9 @@ class TrainingStep:
 
     def forward(self):
         """The loss."""
-        device = next((p.device.type for p in self.module.parameters()), "cpu")
+        first = next(self.module.parameters(), None)
+        device = first.device.type if first is not None else "cpu"
+        device = "cuda" if isinstance(first, FakeTensor) else device   # the GPU that the step is captured for
         context = torch.autocast(device, AUTOCAST[self.autocast]) if self.autocast else contextlib.nullcontext()
         with context:
             args, kwargs = (self.inputs, {}) if isinstance(self.inputs, (tuple, list)) else ((), self.inputs)
