@@ -236,8 +236,9 @@ static enum status dot_main_convert(struct options *options, FILE *stream, struc
 	const char *peek = input_peek(input, &size);
 	enum input_kind kind = input_detect(peek, size);
 	enum status status;
-	if (figure_is(peek, size)) {
-		HELD char *content = input_all(input, (size_t)1 << 30, &size, error);
+	bool figure = figure_is(peek, size);
+	HELD char *content = figure || kind == INPUT_DOT ? input_all(input, (size_t)1 << 30, &size, error) : NULL;
+	if (figure) {
 		status = !content ? BAD_INPUT
 			: options->format != OUTPUT_PDF && options->format != OUTPUT_PNG
 			? refuse(error, "a figure becomes pdf or png")
@@ -245,7 +246,6 @@ static enum status dot_main_convert(struct options *options, FILE *stream, struc
 	} else if (kind == INPUT_NATIVE) {
 		status = convert_native(options, input, stream, error);
 	} else if (kind == INPUT_DOT) {
-		HELD char *content = input_all(input, (size_t)1 << 30, &size, error);
 		status = content ? convert_dot(options, content, size, stream, error) : BAD_INPUT;
 	} else {
 		status = refuse(error, "neither DOT nor a native graph, but a%s %s",

@@ -187,7 +187,6 @@ static enum status launch_set(struct launch *launch, const char *knob, int64_t v
 	return value > least ? launch_add(launch, false, 0, "%s%lld", knob, (long long)value) : OK;
 }
 
-/* Which ops run again: Megatron's granularity, method and modules; torchtitan's mode and option. */
 static enum status launch_recompute(struct launch *launch)
 {
 	const char *how = launch->value[LAUNCH_recompute], *what = launch->value[LAUNCH_what];
@@ -208,7 +207,7 @@ static enum status launch_recompute(struct launch *launch)
 	return launch_add(launch, false, 0, "recompute=%s", how);
 }
 
-/* Samples of a step, and of how many microbatches they are. wide: devices that have samples of their own. */
+/* wide: devices that have samples of their own. */
 static enum status launch_batch(struct launch *launch, int64_t wide, int64_t pp, struct error *error)
 {
 	int64_t batch = launch_number(launch, LAUNCH_batch, 0), local = launch_number(launch, LAUNCH_local, 0);
@@ -225,7 +224,7 @@ static enum status launch_batch(struct launch *launch, int64_t wide, int64_t pp,
 	return launch_set(launch, "microbatches=", count, 0);
 }
 
-/* ZeRO's stage. shard: devices that share states. */
+/* shard: devices that share states. */
 static int64_t launch_zero(const struct launch *launch, int64_t shard)
 {
 	int64_t zero = launch_number(launch, LAUNCH_zero, 0);
@@ -244,7 +243,6 @@ static enum status launch_pipeline(struct launch *launch, int64_t pp)
 	return pp > 1 && *schedule ? launch_add(launch, false, 0, "schedule=%s", schedule) : OK;
 }
 
-/* How many devices, and what each degree takes of them. */
 static enum status launch_degrees(struct launch *launch, int64_t devices, struct error *error)
 {
 	int64_t tp = launch_number(launch, LAUNCH_tp, 1), pp = launch_number(launch, LAUNCH_pp, 1), inner;
@@ -338,8 +336,8 @@ static enum status launch_read_text(struct launch *launch, char *text, int64_t d
 		TRY(yaml ? launch_read_yaml(launch, text, error) : table ? launch_read_toml(launch, text, error)
 			: launch_read_arguments(launch, text, error));
 	if (!launch->known)
-		return yaml || table ? refuse(error, "no key of it is known: expected knobs, one a line, or a "
-			"configuration of torchtitan, DeepSpeed, accelerate, Megatron-LM or NeMo") : launch_read_knobs(launch, text);
+		return yaml || table ? refuse(error, "no key of it is known: neither knobs, one a line, nor a "
+			"launcher's") : launch_read_knobs(launch, text);
 	if (table || (launch->launcher == LAUNCHER_nemo && options))
 		launch->launcher = table ? LAUNCHER_torchtitan : LAUNCHER_megatron;
 	return launch_resolve(launch, devices, error);

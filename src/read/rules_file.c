@@ -145,22 +145,14 @@ struct rules *rules_load(const char *path, struct error *error)
 {
 	struct rules *rules = rules_new();
 	struct error problem = { 0 };
-	enum status status = rules ? OK : fail_memory(error);
-	if (rules && path)
-		status = rules_read_file(rules, path, &problem);
-	if (rules && status == NO_MEMORY) {
-		fail_memory(error);
-		rules_free(rules);
-		return NULL;
-	}
-	if (rules && status != OK) {
-		if (problem.line)
-			fail(error, status, "rules %.200s, line %u: %.200s", path, problem.line, problem.text);
-		else
-			fail(error, status, "rules %.200s: %.200s", path, problem.text);
-		rules_free(rules);
-		return NULL;
-	}
+	enum status status = !rules ? NO_MEMORY : path ? rules_read_file(rules, path, &problem) : OK;
 	error_set(error, status);
-	return rules;
+	if (status == OK)
+		return rules;
+	rules_free(rules);
+	if (status == NO_MEMORY)
+		fail_memory(error);
+	else
+		fail(error, input_name(path, &problem), "rules %s", problem.text);
+	return NULL;
 }

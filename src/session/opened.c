@@ -1,6 +1,5 @@
 /* opened.c: watches a file by its size, its time and its number. */
 #include "opened.h"
-#include "src/base/source.h"
 #include "src/base/files.h"
 #include "src/base/output.h"
 
@@ -58,12 +57,6 @@ static enum status opened_spare(const struct opened *opened, const char *path, s
 	if (*opened->path && output_same_file(opened->path, path))
 		return refuse(error, "%.200s is the graph that is open: give the file another name", path);
 	return OK;
-}
-
-enum status opened_name_file(const char *path, struct error *error)
-{
-	const char *slash = strrchr(path, '/');
-	return input_name(slash ? slash + 1 : path, error);
 }
 
 enum status opened_check_source(const char *folder, const char *path, struct error *error)

@@ -27,8 +27,6 @@ enum status opened_check_source(const char *folder, const char *path, struct err
 /* Nor which of them it replaces; the file that is open never. */
 enum status opened_check_target(
 	const struct opened *opened, const char *folder, const char *path, struct error *error);
-/* What is wrong with a file then says which file, and where in it. Returns the status that it found. */
-enum status opened_name_file(const char *path, struct error *error);
 
 /* scenario_lines: what follows `set`, `reset` and `unpin` at the prompt and in session files. */
 

@@ -4,6 +4,7 @@
 
 #include "opened.h"
 #include "src/base/words.h"
+#include "src/base/source.h"
 #include "src/read/launch.h"
 
 enum status scenario_line_unpin(struct scenario *scenario, const char *argument, struct error *error)
@@ -59,7 +60,7 @@ static enum status scenario_line_file(struct scenario *scenario, const char *pat
 			error->line = said->line;
 	}
 	if (status != OK)
-		return opened_name_file(path, error);
+		return input_name(path, error);
 	PRINT_TO(error->text, "%s", notes);
 	return OK;
 }

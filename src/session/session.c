@@ -6,6 +6,7 @@
 #include "log.h"
 #include "opened.h"
 #include "session.h"
+#include "src/base/source.h"
 #include "src/base/files.h"
 #include "src/models/open.h"
 #include "src/plan/beside.h"
@@ -637,7 +638,7 @@ static enum status session_open_graph(struct session *session, const char *path,
 	if (!graph) {
 		if (again) /* of this state of the file all is said */
 			session->opened.seen = opened.read;
-		return opened_name_file(path, error);
+		return input_name(path, error);
 	}
 	if (scenario_copy(&scenario, present(session)) != OK) {
 		graph_release(graph);

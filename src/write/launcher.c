@@ -17,9 +17,8 @@ static uint32_t launcher_degree(const struct mesh *mesh, const char *name)
 	return 1;
 }
 
-/* Of a step that is split as experts do; false where it is by a search, or an axis has nothing of its own to split.
- * Without experts a split of the batch is data parallelism, whatever the axis is called; but launchers cut states over
- * all devices of that. */
+/* Of a step that is split as experts do; false of others, and where an axis has nothing of its own to split. Without
+ * experts ep is data parallelism. */
 static bool launcher_find(
 	const struct units *units, const struct mesh *mesh, const struct scenario *scenario, struct asked *asked)
 {
@@ -49,7 +48,6 @@ static void launcher_number(struct launch *launch, enum launch_slot slot, int64_
 		PRINT_TO(launch->value[slot], "%" PRId64, value);
 }
 
-/* Recomputation in the launcher's own words. */
 static void launcher_recompute(struct launch *launch, const struct scenario *scenario)
 {
 	int64_t value = scenario->value[K_recompute], number = knob_number(K_recompute, value);
@@ -58,8 +56,8 @@ static void launcher_recompute(struct launch *launch, const struct scenario *sce
 	char word[80];
 	if (how != RECOMPUTE_NONE || titan)
 		launcher_say(launch, LAUNCH_recompute, knob_text(K_recompute, value, word, sizeof word));
-	if (titan && how == RECOMPUTE_SELECTIVE) {    /* of scores, for which there is no word */
-		launcher_say(launch, LAUNCH_recompute, "scores");
+	if (titan && how == RECOMPUTE_SELECTIVE) {
+		launcher_say(launch, LAUNCH_recompute, "scores");   /* no word of its */
 	} else if (titan && (how == RECOMPUTE_PRODUCTS || how == RECOMPUTE_EVERY)) {
 		launcher_say(launch, LAUNCH_recompute, "selective");
 		launcher_say(launch, LAUNCH_what, "op");
@@ -74,7 +72,6 @@ static void launcher_recompute(struct launch *launch, const struct scenario *sce
 	}
 }
 
-/* Knobs that mean the same here and there. */
 static void launcher_knobs(struct launch *launch, const struct scenario *scenario)
 {
 	static const struct { enum knob_id knob; enum launch_slot slot; } same[] = { { K_optimizer, LAUNCH_optimizer },
@@ -98,7 +95,7 @@ static void launcher_knobs(struct launch *launch, const struct scenario *scenari
 		launcher_say(launch, LAUNCH_kernels, scenario_value_text(scenario, "kernels", word, sizeof word));
 }
 
-/* Devices and samples. wide: devices that have samples of their own. */
+/* wide: devices that have samples of their own. */
 static void launcher_sizes(
 	struct launch *launch, const struct asked *asked, const struct scenario *scenario, const struct about *about)
 {
@@ -142,7 +139,6 @@ static const char *launcher_refuses(enum launcher launcher, const struct asked *
 		? "its FSDP cuts more: zero=3" : NULL;
 }
 
-/* Degrees, ZeRO's stage, schedules. */
 static void launcher_degrees(struct launch *launch, const struct asked *asked, const struct scenario *scenario)
 {
 	char schedule[40];

@@ -43,6 +43,15 @@ static size_t stem_of(const char *name, size_t length)
 	return end > 0 && name[end - 1] == '.' ? end - 1 : length;
 }
 
+static bool folder_same(const char *a, const char *b)
+{
+	size_t length, other;
+	ending_of(a, &length);
+	ending_of(b, &other);
+	length = stem_of(a, length);
+	return stem_of(b, other) == length && memcmp(a, b, length) == 0;
+}
+
 /* Leaves one file of each module, those after optimization alone where there are such. Returns how many. */
 static size_t choose_files(struct folder_files *list)
 {
@@ -55,14 +64,10 @@ static size_t choose_files(struct folder_files *list)
 		int ending = ending_of(name, &length);
 		if (best < BEFORE && ending >= BEFORE)
 			continue;
-		size_t stem = stem_of(name, length), before;
-		if (kept && ending_of(list->file[kept - 1].name, &before) > ending &&
-			stem_of(list->file[kept - 1].name, before) == stem && memcmp(list->file[kept - 1].name, name, stem) == 0)
-			list->file[kept - 1] = list->file[i];
-		else if (!kept ||
-			stem_of(list->file[kept - 1].name, (ending_of(list->file[kept - 1].name, &before), before)) != stem ||
-			memcmp(list->file[kept - 1].name, name, stem) != 0)
+		if (!kept || !folder_same(list->file[kept - 1].name, name))
 			list->file[kept++] = list->file[i];
+		else if (ending_of(list->file[kept - 1].name, &length) > ending)
+			list->file[kept - 1] = list->file[i];
 	}
 	return kept;
 }

@@ -3,6 +3,7 @@
 #include "fx.h"
 #include "solver/rules/rules.h"
 #include "src/base/json.h"
+#include "src/base/words.h"
 
 struct value {
 	const char *name;
@@ -325,20 +326,16 @@ static enum status autoparallel_describe(struct reading *reading, const json_t *
 {
 	const json_t *summary = json_object_get(file, "summary");
 	char assumed[900];
-	int length = PRINT_TO(assumed,
-		"sizes are of one device of the mesh; %u transfers were added where placements differ, once for each tensor and "
-		"placement; "
-		"inputs and gradients of parameters stay to the end; it has no optimizer",
-		reading->moved);
+	struct words words = { assumed, sizeof assumed, 0 };
+	words_add(&words, "sizes are of one device of the mesh; %u transfers were added where placements differ, once for "
+		"each tensor and placement; inputs and gradients of parameters stay to the end; it has no optimizer", reading->moved);
 	if (json_is_number(json_object_get(summary, "total")))
-		length += snprintf(assumed + length, sizeof assumed - (size_t)length,
-			"\nits own costs: %.1f in all, computation %.1f, communication %.1f, other transitions %.1f",
+		words_add(&words, "\nits own costs: %.1f in all, computation %.1f, communication %.1f, other transitions %.1f",
 			json_number_value(json_object_get(summary, "total")),
 			json_number_value(json_object_get(summary, "compute")), json_number_value(json_object_get(summary, "comm")),
 			json_number_value(json_object_get(summary, "transition")));
 	if (reading->unplaced)
-		snprintf(assumed + length, sizeof assumed - (size_t)length,
-			"\n%u nodes without a placement that is understood: they count as whole", reading->unplaced);
+		words_add(&words, "\n%u nodes without a placement that is understood: they count as whole", reading->unplaced);
 	struct about about = reading->about;
 	about.intake = (struct intake){
 		.said = true, .format = "AutoParallel JSON", .missing = reading->missing, .assumed = assumed

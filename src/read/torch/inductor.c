@@ -2,6 +2,7 @@
 
 #include "fx.h"
 #include "src/base/json.h"
+#include "src/base/words.h"
 
 struct buffer {
 	const char *name;
@@ -242,14 +243,12 @@ static enum status torch_inductor_add_reads(struct reading *reading, uint32_t op
 static enum status torch_inductor_describe(struct reading *reading)
 {
 	char assumed[600];
-	int length = PRINT_TO(assumed,
-		"inputs that can't be freed (parameters) are not in the file; %u that can are", reading->inputs);
+	struct words words = { assumed, sizeof assumed, 0 };
+	words_add(&words, "inputs that can't be freed (parameters) are not in the file; %u that can are", reading->inputs);
 	if (reading->unowned)
-		length += snprintf(assumed + length, sizeof assumed - (size_t)length,
-			"\n%u buffers that nobody allocates are allocated where they are made", reading->unowned);
+		words_add(&words, "\n%u buffers that nobody allocates are allocated where they are made", reading->unowned);
 	if (reading->leaked)
-		snprintf(assumed + length, sizeof assumed - (size_t)length,
-			"\n%lld bytes are allocated that no buffer frees: they stay", (long long)reading->leaked);
+		words_add(&words, "\n%lld bytes are allocated that no buffer frees: they stay", (long long)reading->leaked);
 	struct about about = { .intake = { .said = true, .format = "Inductor memory graph", .assumed = assumed } };
 	return draft_describe(reading->draft, "inductor", NULL, NULL, &about) == OK ? OK : fail_memory(reading->error);
 }

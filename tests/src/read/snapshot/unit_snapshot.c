@@ -376,7 +376,7 @@ Test(snapshot, broken_pickles_are_refused)
 {
 	REFUSED("", "truncated");
 	REFUSED("\x80\x02", "truncated");
-	REFUSED("\x80\x06.", "no pickle of protocols");
+	REFUSED("\x80\x06.", "not a pickle of protocols");
 	REFUSED("\x80\x02\xff.", "0xff is not an opcode");
 	REFUSED("\x80\x02.", "more than one value, or none");
 	REFUSED("\x80\x02" "0", "empty stack");
@@ -391,10 +391,10 @@ Test(snapshot, broken_pickles_are_refused)
 	REFUSED("\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\xff" "abc", "truncated");
 	REFUSED("\x80\x04\x8e\0\0\0\0\0\0\0\x80" "abc", "truncated");
 	REFUSED("\x80\x02\x8b\xff\xff\xff\xff" "abc", "truncated");
-	REFUSED("\x80\x02}.", "no memory snapshot");
+	REFUSED("\x80\x02}.", "not a memory snapshot");
 	REFUSED("\x80\x04}\x8c\x0d" "device_traces]s.", "no events");
 	REFUSED("\x80\x04}\x8c\x0d" "device_traces]Nas.", "no events");
-	REFUSED("\x80\x04}\x8c\x0d" "device_tracesNs.", "no list of lists");
+	REFUSED("\x80\x04}\x8c\x0d" "device_tracesNs.", "not a list of lists");
 }
 
 Test(snapshot, a_stack_has_an_end)
