@@ -46,8 +46,6 @@ static inline void launch_drop(struct launch *launch)
 	mem_free(launch->line);
 }
 
-/* launch_keys: the table of keys. */
-
 /* Takes one key of a file with its value. BAD_INPUT: not a value for it. */
 enum status launch_take(struct launch *launch, const char *key, const char *value, unsigned line, struct error *error);
 enum status launch_add(struct launch *launch, bool note, unsigned line, const char *format, ...)

@@ -20,8 +20,7 @@ enum status export_minimalloc(const struct export_job *job);
 enum status export_trace(const struct export_job *job);
 /* The snapshot that pytorch.org/memory_viz shows: a pickle of allocations and frees at the plan's addresses. */
 enum status export_memory_viz(const struct export_job *job);
-/* A launcher's file (src/read/launch.h). BAD_INPUT: why it can't run the plan. Compares with up to 8 shardings: O(8 *
- * size of the graph). */
+/* A launcher's file (src/read/launch.h). BAD_INPUT: why it can't run the plan. O(ops). */
 enum status export_launcher(const struct export_job *job);
 /* Time over memory with recomputation: bound, plans, published strategies. */
 enum status slowdown_csv(const struct export_job *job);
