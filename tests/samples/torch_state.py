@@ -18,6 +18,7 @@ import tidemark_torch
 from tidemark_torch import adapters
 from tidemark_torch.memory import nested
 from tidemark_torch.recording import capture, capture_step, fake
+from tidemark_torch.steps import OPTIMIZERS, TrainingStep
 from tidemark_torch.workspace import allocator_peak
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -342,6 +343,24 @@ class Autocast(unittest.TestCase):
         self.assertFalse(any(dtypes("cpu").values()))
         with torch.autocast("cpu", torch.bfloat16):
             self.assertEqual(torch.randn(2, 2).bfloat16().softmax(1).dtype, torch.bfloat16)
+
+
+class Optimizers(unittest.TestCase):
+    """State of those that the command line makes."""
+
+    def test_muon_keeps_one_number_of_matrices_and_lion_of_all(self):
+        for name, numbers in (("lion", 40 * 16 + 16 * 16 + 16 + 40 * 16 + 40), ("muon", 16 * 16 + 2 * (40 * 16 + 16 + 40 * 16 + 40))):
+            if OPTIMIZERS[name][0] is None:
+                continue
+            with fake():
+                model = nn.Sequential(nn.Embedding(40, 16), nn.Linear(16, 16), nn.Linear(16, 40))
+                graph = capture_step(None, TrainingStep(model, (torch.zeros(8, dtype=torch.int64),), name))
+            state = [record for record in graph.tensors.values() if record["kind"] == "optimizer" and record["shape"] and "alias" not in record]
+            self.assertEqual(sum(record["bytes"] for record in state), 4 * numbers, name)
+
+    def test_a_number_of_a_fake_weight_is_refused_with_the_way_out(self):
+        with self.assertRaisesRegex(Exception, "make it outside of tidemark_torch.fake"), fake():
+            nn.Linear(8, 8).weight.std().item()
 
 
 class Returned(dict):

@@ -19,7 +19,7 @@ def add_step_options(parser):
     parser.add_argument("--hidden", type=int, help="features (language models and mlp)")
     parser.add_argument("--image", type=int, help="height and width in pixels (image models)")
     parser.add_argument("--optimizer", default="adam",
-                        help="none sgd momentum adam adamw adafactor rmsprop adagrad adamax adadelta nadam radam asgd rprop")
+                        help="none sgd momentum adam adamw muon lion adafactor rmsprop adagrad adamax adadelta nadam radam asgd rprop")
     parser.add_argument("--foreach", choices=["yes", "no"], help="multi-tensor updates; as PyTorch would choose by default")
     parser.add_argument("--fused", choices=["yes", "no"], help="fused updates; as PyTorch would choose by default")
     parser.add_argument("--autocast", choices=["bf16", "fp16"], help="mixed precision by torch.autocast, as on a GPU")

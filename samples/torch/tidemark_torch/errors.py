@@ -48,6 +48,8 @@ def explain(error):
         return misfit
     if isinstance(error, fake_tensor.UnsupportedOperatorException):
         return f"{error.func} has no shape function: register one (torch.library.register_fake), or capture with real=True"
+    if type(error).__name__ == "NoNumber":
+        return said
     if isinstance(error, (fake_tensor.DataDependentOutputException, fake_tensor.DynamicOutputShapeException)):
         return f"{error.func} depends on data, which fake tensors don't have: capture with real=True"
     if isinstance(error, NotImplementedError) and "SparseTensorImpl" in said:

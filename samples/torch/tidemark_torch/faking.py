@@ -68,6 +68,14 @@ def caches_emptied():
                 cache.cache_clear()
 
 
+class NoNumber(DataDependentOutputException):
+    """A number that a model asks for as it is made, and that nobody has computed."""
+
+    def __str__(self):
+        return ("the model reads a number of a fake tensor as it is made (.item()): make it outside of tidemark_torch.fake(), "
+                "and capture it all the same: nothing of the step is computed")
+
+
 class Numbers(TorchDispatchMode):
     """Small numbers that models compute as they are made have values: `.item()` of a linspace. Not while a step is
     recorded: recorders have their own."""
@@ -86,7 +94,10 @@ class Numbers(TorchDispatchMode):
             return known
         written = [value for argument, value in zip(function._schema.arguments, args)
                    if argument.alias_info is not None and argument.alias_info.is_write]
-        result = function(*args, **kwargs)
+        try:
+            result = function(*args, **kwargs)
+        except DataDependentOutputException as error:
+            raise NoNumber(error.func) from None
         if function is torch.ops.aten.lift_fresh.default and not isinstance(args[0], FakeTensor):
             self.values.keep(result, args[0])
         else:

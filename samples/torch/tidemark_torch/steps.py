@@ -5,12 +5,63 @@ import torch
 import torch.nn.functional as F
 from torch._subclasses.fake_tensor import FakeTensor
 
+
+class Lion(torch.optim.Optimizer):
+    """Chen et al. 2023: one moment of each parameter."""
+
+    def __init__(self, params, lr=1e-4, betas=(0.9, 0.99), weight_decay=0.01):
+        super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            first, second = group["betas"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                if not self.state[p]:
+                    self.state[p]["exp_avg"] = torch.zeros_like(p)
+                moment = self.state[p]["exp_avg"]
+                p.mul_(1 - group["lr"] * group["weight_decay"])
+                p.add_(moment.lerp(p.grad, 1 - first).sign_(), alpha=-group["lr"])
+                moment.lerp_(p.grad, 1 - second)
+
+
+def tables_of(module):
+    """Weights of embeddings, and of the output layer: what a model of transformers names, or its last linear layer."""
+    head = module.get_output_embeddings() if hasattr(module, "get_output_embeddings") else None
+    layers = [layer for layer in module.modules() if isinstance(layer, torch.nn.Linear)]
+    tables = [layer.weight for layer in module.modules() if isinstance(layer, torch.nn.Embedding)]
+    return tables + [layer.weight for layer in ([head] if head is not None else layers[-1:])]
+
+
+class MuonAndAdamW:
+    """torch.optim.Muon for matrices (Jordan et al. 2024), AdamW for tables and all that isn't a matrix."""
+
+    def __init__(self, params, tables=(), lr=1e-3, **options):
+        params, tables = list(params), {id(table) for table in tables}
+        matrices = [p for p in params if p.dim() == 2 and id(p) not in tables]
+        others = [p for p in params if p.dim() != 2 or id(p) in tables]
+        self.parts = ([torch.optim.Muon(matrices, lr=lr)] if matrices else []) + \
+            ([torch.optim.AdamW(others, lr=lr, **options)] if others else [])
+
+    def step(self):
+        for part in self.parts:
+            part.step()
+
+    def zero_grad(self, set_to_none=True):
+        for part in self.parts:
+            part.zero_grad(set_to_none=set_to_none)
+
+
 OPTIMIZERS = {
     "none": None,
     "sgd": (torch.optim.SGD, {"lr": 0.01}),
     "momentum": (torch.optim.SGD, {"lr": 0.01, "momentum": 0.9}),
     "adam": (torch.optim.Adam, {"lr": 1e-3}),
     "adamw": (torch.optim.AdamW, {"lr": 1e-3}),
+    "muon": (MuonAndAdamW if hasattr(torch.optim, "Muon") else None, {"lr": 1e-3}),
+    "lion": (Lion, {"lr": 1e-4}),
     "adafactor": (getattr(torch.optim, "Adafactor", None), {"lr": 1e-2}),
     "rmsprop": (torch.optim.RMSprop, {"lr": 1e-3}),
     "adagrad": (torch.optim.Adagrad, {"lr": 1e-2}),
@@ -67,6 +118,8 @@ class TrainingStep:
             more = {} if foreach is None else {"foreach": foreach}
             more.update({} if fused is None else {"fused": fused})
             parameters = [p for p in module.parameters() if p.requires_grad]
+            if optimizer == "muon":
+                more["tables"] = tables_of(module)
             self.optimizer = kind[0](parameters, **kind[1], **more)
 
     def forward(self):
