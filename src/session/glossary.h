@@ -44,9 +44,6 @@
 	X("gathered ahead", "parameters that a device has gathered before their layer runs; the plan's peak doesn't count " \
 		"them, whether it fits does") \
 	X("MFU", "the share of the step in which all devices would do its matrix products at their peak") \
-	X("stale", "the numbers are of the knobs before: the new plan isn't there yet") \
-	X("cached", "the plan was made before and kept: nothing was solved for it") \
-	X("local peak", "an op with more alive than anywhere near it; [ and ] go from one to the next") \
 	X("windows", "stretches of an order, each ordered anew by exact search") \
 	X("segment, waist", "of order=roam: a stretch of the order, and the op at its end that all paths run through") \
 	X("dive", "each buffer in turn at the lowest offset that is free; by start, load, area: in which turn")

@@ -81,6 +81,8 @@ static void app_start_wanted(struct app *app)
 		app->model.since = app->model.clock;
 	bool fits = fits_runs(plan_verdict(plan).fits), asked = app->ways.fingerprint == plan->fingerprint;
 	if (app->wanted == WANTED_SEARCH)
+		finder_cancel(app->ways.job);
+	if (app->wanted == WANTED_SEARCH)
 		configurations_search(&app->configurations, plan, rules_file);
 	else if (plan_budget(plan) >= 0 && (app->wanted == WANTED_FIT || (app->idle && !fits)) && !asked)
 		ways_find(&app->ways, plan, rules_file);

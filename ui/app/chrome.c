@@ -114,8 +114,6 @@ static void chrome_draw_verdict(struct frame *frame, const struct plan *plan)
 		gap_text(plan_peak(plan), plan_bound(plan), number, sizeof number));
 	frame_part(frame, &x, 1, end, proved ? ROLE_GOOD : ROLE_WARN, "%s", proved ? "least possible"
 		: plan_bound(plan) > 0 ? text : plan_lacks_sizes(plan) ? "no sizes" : "not proved");
-	if (!fits)
-		frame_part(frame, &x, 1, end, ROLE_KEY, "f: fit");
 }
 
 /* "planning 3 of 10 · 8 s" */
@@ -143,10 +141,10 @@ void chrome_status(struct frame *frame, const struct model *model)
 		PRINT_TO(text, "%.*s", room, *status->stage ? status->stage : "planning");
 	else if (model->plan && model->plan->limited)
 		PRINT_TO(text, "stopped early");
-	else if (model->ways && model->ways->finding)
-		PRINT_TO(text, "fit %u of %u · %lld s", model->ways->list.tried, model->ways->list.all, seconds);
 	else if (model->ranking && (model->ranking->searching || model->ranking->planning))
 		chrome_search_text(model->ranking, seconds, text, sizeof text);
+	else if (model->ways && model->ways->finding)
+		PRINT_TO(text, "fit %u of %u · %lld s", model->ways->list.tried, model->ways->list.all, seconds);
 	frame_right(frame, width, 0, status->stale ? ROLE_WARN : ROLE_FAINT, text);
 	if (*status->problem)
 		frame_right(frame, width, 0, ROLE_BAD, "refused");

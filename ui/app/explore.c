@@ -161,7 +161,7 @@ static void explore_run(struct loop *loop)
 					 { .fd = session_wake_fd(app->session), .events = POLLIN } };
 		bool waits = progress || app_finding(app);
 		int ready = poll(wait, 3, waits ? PROGRESS_MS - since_drawn(loop) : WATCH_MS);
-		bool dirty = (ready == 0 && waits) || watch(loop);
+		bool watched = watch(loop), dirty = (ready == 0 && waits) || watched;
 		if (ready > 0 && wait[2].revents) {
 			bool changed = app_look(app);
 			dirty |= changed || !app->model.status.solving;

@@ -118,8 +118,7 @@ void help_draw(struct help *help, const struct model *model, unsigned context, s
 	struct help_items items;
 	help_find(help, context, &items);
 	frame_window(frame, (struct rect){ 0, 0, frame->width, frame->height });
-	frame_box(
-		frame, box, box.width >= 60 ? "help: type to narrow, Enter runs, Esc closes" : "help: Enter runs, Esc closes");
+	frame_box(frame, box, "help: type to narrow, Enter runs, Esc closes");
 	struct rect inside = { box.x + 2, box.y + 1, box.width - 4, box.height - 2 };
 	frame_window(frame, inside);
 	*x = inside.x + line_draw(frame, 0, "/ ", &help->filter);

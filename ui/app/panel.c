@@ -184,8 +184,6 @@ static void panel_draw_title(
 	bool open = panel->open >> place->group & 1;
 	frame_glyph(frame, rect.x, y, open ? GLYPH_UNFOLDED : GLYPH_FOLDED, ROLE_KEY);
 	frame_text(frame, rect.x + 2, y, rect.width - 2, ROLE_LABEL, knobs[place->knob].group);
-	if (!open)
-		frame_right(frame, rect.x + rect.width, y, ROLE_FAINT, "more");
 	if (selected)
 		frame_mark(frame, (struct rect){ rect.x, y, rect.width, 1 }, MARK_REVERSE);
 }

@@ -164,7 +164,7 @@ static void fit_foot_text(const struct fit_list *list, const struct fit_way *way
 static const char *fit_nothing_text(const struct model *model)
 {
 	const struct ways *ways = model->ways;
-	return ways && ways->finding ? ways->list.fits ? "it fits; planning how much batch and sequence have room; Esc stops"
+	return ways && ways->finding ? ways->list.fits ? "it fits; planning what batch and sequence have room"
 			: "planning changes of recomputation, precision, optimizer, batch, sequence; Esc stops"
 		: ways && *ways->error.text ? ways->error.text
 		: ways && ways->list.fits ? "the step fits as it is; S ranks the ways to use more devices"

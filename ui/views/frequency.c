@@ -5,7 +5,7 @@
 
 /* So many parts of a module's path tell it, "h.0" of "h.0.attn.c_proj", and more where one row would have most of all.
  */
-enum { MODULE_PARTS = 2, MODULE_PARTS_MOST = 6, HEAD = 1, BAR = 12, BAR_FROM = 70, WIDE = 50 };
+enum { MODULE_PARTS = 2, MODULE_PARTS_MOST = 6, HEAD = 1, WIDE = 50 };
 
 void frequency_free(struct frequency *frequency)
 {
@@ -130,7 +130,7 @@ static bool frequency_is_narrow(const struct frame *frame)
 /* Where what is counted stands. */
 static int value_column(const struct frame *frame)
 {
-	return frequency_is_narrow(frame) ? 20 : frame->window.width >= BAR_FROM ? 40 + BAR : 38;
+	return frequency_is_narrow(frame) ? 20 : 38;
 }
 
 static void frequency_draw_row(struct frame *frame, int y, const struct frequency_row *row, int64_t peak)
@@ -144,9 +144,6 @@ static void frequency_draw_row(struct frame *frame, int y, const struct frequenc
 	PRINT_TO(text, "%.1f %%", 100 * share);
 	if (!frequency_is_narrow(frame))
 		frame_right(frame, 36, y, ROLE_TEXT, text);
-	for (int i = 0; frame->window.width >= BAR_FROM && i < BAR; i++)
-		frame_glyph(frame, 38 + i, y, i < (int)(share * BAR + 0.5) ? GLYPH_HEAVY : GLYPH_DOT,
-			i < (int)(share * BAR + 0.5) ? ROLE_LABEL : ROLE_EMPTY);
 	PRINT_TO(text, "%.*s", (int)row->length, row->value);
 	int x = value_column(frame);
 	frame_name(frame, x, y, frame->window.width - x, *text ? ROLE_TEXT : ROLE_FAINT, *text ? text : "(none)");

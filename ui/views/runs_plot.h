@@ -19,7 +19,7 @@ struct runs_plot {
 /* The front is a staircase, and points have their runs' numbers where there is room. */
 void runs_plot_draw(struct frame *frame, struct rect rect, const struct runs_plot *runs);
 
-/* runs_slowdown: the pane of the Runs view that shows time over memory, with a cap to move along it. */
+/* Time over memory, with a cap to move along it. */
 
 struct slowdown_pane {
 	int64_t cap;    /* under the cursor; 0: the plan's memory cap, or its peak */

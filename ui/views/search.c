@@ -42,7 +42,7 @@ static void search_take(struct config_rows *list, const struct config_list *all,
 	list->row[list->rows++] = i;
 }
 
-/* Which part an entry is in; SEARCH_PARTS: in none, as the fastest of its cut stands for it. */
+/* SEARCH_PARTS: in none, the fastest of its cut stands for it. */
 static enum search_part search_part_of(const struct config_rows *list, const struct config_entry *entry)
 {
 	return !entry->fits ? SEARCH_OVER
@@ -84,19 +84,23 @@ static bool search_make_rows(struct config_rows *list, const struct model *model
 	return true;
 }
 
+/* The scenario with the configuration. */
+static bool search_scenario(const struct model *model, const struct config *config, struct scenario *scenario)
+{
+	if (scenario_copy(scenario, model->scenario) != OK)
+		return false;
+	config_knobs(config, scenario);
+	return true;
+}
+
 /* The configuration that the plan on the screen has. */
 static bool is_present(const struct model *model, const struct config *config)
 {
-	return model->outlook && !model->outlook->planned
-		? config_equal(config, &model->outlook->config)
-		: model->outlook && config->pp == model->outlook->config.pp && config->dp == model->outlook->config.dp &&
-			config->tp == model->outlook->config.tp && config->cp == model->outlook->config.cp &&
-			config->ep == model->outlook->config.ep && config->microbatches == model->outlook->config.microbatches &&
-			config->schedule == model->outlook->config.schedule && config->chunks == model->outlook->config.chunks &&
-			config->zero == model->plan->scenario.value[K_zero] &&
-			(config->recompute_layers > 0 ? RECOMPUTE_AUTO : config->recompute) ==
-				model->plan->scenario.value[K_recompute] &&
-			(config->tp == 1 || config->sp == (model->plan->scenario.value[K_sp] != 0));
+	struct scenario scenario;
+	bool same = search_scenario(model, config, &scenario) &&
+		memcmp(scenario.value, model->plan->scenario.value, sizeof scenario.value) == 0;
+	scenario_done(&scenario);
+	return same;
 }
 
 /* ---- the list ---- */
@@ -214,7 +218,6 @@ static void search_draw_title(struct frame *frame, const struct model *model)
 		ranking->memory < 0 ? "any memory" : bytes_text(ranking->memory, word, sizeof word));
 	if (older)
 		frame_part(frame, &x, 0, end, ROLE_WARN, "for the settings before: S searches again");
-	frame_part(frame, &x, 0, end, ROLE_TEXT, "fastest of each cut first");
 	frame->marks |= older ? MARK_DIM : 0;
 }
 
@@ -256,15 +259,6 @@ static void search_draw(void *state, struct model *model, struct frame *frame)
 }
 
 /* ---- commands ---- */
-
-/* The scenario with the configuration. */
-static bool search_scenario(const struct model *model, const struct config *config, struct scenario *scenario)
-{
-	if (scenario_copy(scenario, model->scenario) != OK)
-		return false;
-	config_knobs(config, scenario);
-	return true;
-}
 
 static void search_click(struct config_rows *list, int y)
 {
