@@ -30,8 +30,8 @@ struct search {
 	char device[4200]; /* "device=@FILE", where a file of the user's own is asked for */
 	struct model_source source;
 	struct config_request request;
-	uint32_t seen;   /* rows that the line of progress has looked at */
-	int64_t fastest; /* of them, of those that fit; picoseconds */
+	uint32_t seen;   /* rows, by the line of progress */
+	int64_t fastest; /* of them that fits */
 };
 
 /* ---- what is asked for ---- */
@@ -213,7 +213,7 @@ static uint32_t print_tie(
 	return row + 1;
 }
 
-/* What no configuration's step is below: its matmuls at the peak of all devices. Picoseconds. */
+/* No step is below it: matmuls at the peak. Picoseconds. */
 static double search_command_least_time(const struct config_list *list)
 {
 	double least = list->entries > 0 ? HUGE_VAL : 0;
@@ -604,7 +604,7 @@ static void note_idle(const struct search *search)
 			search->overheads.inside / 10);
 }
 
-/* The fastest so far, as soon as there is one. */
+/* The fastest so far. */
 static void search_command_show_found(void *context, const struct config_list *list)
 {
 	struct search *search = context;

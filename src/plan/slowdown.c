@@ -8,7 +8,7 @@
 
 #define PRICE_LEAST 0.01       /* picoseconds a byte */
 #define PRICE_MOST  1e5
-#define PLAN_TICKS UINT64_C(8000000)
+#define PLAN_TICKS UINT64_C(2000000)
 
 struct drawing {
 	const struct plan *plan;
@@ -71,10 +71,12 @@ static enum status slowdown_find_bound(struct drawing *drawing, struct recompute
 
 /* ---- strategies ---- */
 
-/* The peak of a graph in the order that the scenario gives it: what a plan of it has. */
+/* The peak of a graph in the order that the scenario gives it, at effort 1. */
 static enum status planned_peak_of(struct drawing *drawing, struct graph *graph, int64_t *peak)
 {
-	struct ordered *ordered = stage_order(&drawing->stage, graph, &drawing->plan->scenario, false, drawing->error);
+	struct scenario scenario = drawing->plan->scenario;   /* only read */
+	scenario.value[K_effort] = smaller_of(scenario.value[K_effort], 1);
+	struct ordered *ordered = stage_order(&drawing->stage, graph, &scenario, false, drawing->error);
 	if (!ordered)
 		return drawing->error->status;
 	*peak = ordered->result.peak;
