@@ -132,6 +132,11 @@ static enum status best_search(struct order_job *job, bool backward, uint32_t st
 	return status;
 }
 
+static bool best_closes(const struct order_job *job)
+{
+	return !job->options->brief;
+}
+
 static enum status best_shave(struct closing *closing)
 {
 	return order_run_shaving(closing->job);
@@ -166,11 +171,11 @@ static const struct step {
 	{ "order.cuts", NULL, run_cuts },
 	{ "order.roam", NULL, run_roam },
 	{ "order.repair", NULL, improve_two },
-	{ "order.shave", NULL, best_shave },
-	{ "order.search", NULL, search_briefly },
-	{ "order.repair-more", NULL, improve_all },
-	{ "order.search-more", NULL, search_longer },
-	{ "order.search-back", NULL, search_backward },
+	{ "order.shave", best_closes, best_shave },
+	{ "order.search", best_closes, search_briefly },
+	{ "order.repair-more", best_closes, improve_all },
+	{ "order.search-more", best_closes, search_longer },
+	{ "order.search-back", best_closes, search_backward },
 };
 
 enum status order_run_best(struct order_job *job)

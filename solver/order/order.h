@@ -136,6 +136,7 @@ struct order_options {
 	enum order_strategy strategy;
 	uint64_t ticks;        /* effort for this call; 0: ORDER_EFFORT_DEFAULT */
 	int64_t ceiling;       /* > 0: a bound above it ends the run with the best order so far */
+	bool brief;            /* nothing that mostly proves */
 	uint32_t node_limit;   /* ROAM's largest leaf in ops; 0: 100 */
 	uint32_t delay_radius; /* by how many segments ROAM's branches wait, plus one; 0: to the end */
 	const struct order_store *store; /* may be NULL */

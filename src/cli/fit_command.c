@@ -134,6 +134,21 @@ static void print_rest(FILE *file, const struct fit_list *list)
 				text_clean(list->way[i].reason, safe, sizeof safe));
 }
 
+/* "one change takes off at most: precision 14.2 GiB, optimizer 6.0 GiB" */
+static void print_frees(FILE *file, const struct fit_list *list)
+{
+	const char *before = "one change takes off at most: ";
+	char bytes[32];
+	FOR(i, list->ways) {
+		int64_t frees = fit_frees(list, i);
+		if (frees > 0) {
+			fprintf(file, "%s%s %s", before, list->way[i].group, bytes_text(frees, bytes, sizeof bytes));
+			before = ", ";
+		}
+	}
+	fputs(*before == ',' ? "\n" : "", file);
+}
+
 static void fit_command_print_text(FILE *file, const struct fit_list *list)
 {
 	char memory[32], cap[32], over[32], safe[512], options[2 * FIT_SET_SIZE] = "";
@@ -162,6 +177,8 @@ static void fit_command_print_text(FILE *file, const struct fit_list *list)
 	const struct fit_way *least = fit_command_least(list);
 	if (list->fitting == 0)
 		fprintf(file, "no change fits; the nearest first\n");
+	if (list->fitting == 0)
+		print_frees(file, list);
 	if (list->fitting == 0 && least)
 		fprintf(file, "the least limit at which one %s: %s, %s\n",
 			least->planned ? "fits" : "may fit", bytes_text(least->came.needs, memory, sizeof memory),

@@ -472,7 +472,8 @@ static enum status find_singles(struct finding *finding)
 static bool pair_ways(const struct fit_way *a, const struct fit_way *b, struct fit_way *pair)
 {
 	const char *set = strncmp(b->set, FIT_PROGRAM, strlen(FIT_PROGRAM)) == 0 ? b->set + strlen(FIT_PROGRAM) : b->set;
-	*pair = (struct fit_way){ .group = a->group, .meaning = a->meaning > b->meaning ? a->meaning : b->meaning,
+	*pair = (struct fit_way){ .group = a->group, .pair = true,
+		.meaning = a->meaning > b->meaning ? a->meaning : b->meaning,
 		.done = a->done * b->done, .whole = a->whole * b->whole };
 	return strcmp(a->group, b->group) != 0 &&
 		PRINT_TO(pair->set, "%s %s", a->set, set) < (int)sizeof pair->set &&
@@ -568,6 +569,20 @@ enum status fit_list_find(struct planner *planner, struct graph *graph, const st
 		status = fit_list_find_pairs(&finding);
 	sort_ways(list);
 	return status;
+}
+
+int64_t fit_frees(const struct fit_list *list, uint32_t number)
+{
+	int64_t most = 0;
+	FOR(i, list->ways) {
+		const struct fit_way *way = &list->way[i];
+		if (way->pair || !(way->planned || way->above) || strcmp(way->group, list->way[number].group) != 0)
+			continue;
+		if (i < number)
+			return 0;
+		most = larger_of(most, list->base.needs - way->came.needs);
+	}
+	return list->way[number].pair ? 0 : most;
 }
 
 enum status fit_list_copy(struct fit_list *to, const struct fit_list *from)

@@ -38,6 +38,7 @@ struct fit_way {
 	char set[FIT_SET_SIZE];   /* "devices=8 strategy=zero zero=1": words as --set takes them */
 	char how[FIT_SET_SIZE];   /* what to do in PyTorch */
 	const char *group;   /* changes of one group exclude each other */
+	bool pair;   /* of two groups */
 	enum fit_meaning meaning;
 	int64_t done, whole;   /* one step does done / whole of the work of the step asked for */
 	bool planned, fits;   /* planned false: reason says why not */
@@ -60,6 +61,10 @@ struct fit_list {
 	uint32_t tried, all;   /* changes planned by now, of all that are to be */
 	struct fit_proof proof;   /* of the step, whatever runs again */
 };
+
+/* Bytes that the best single change of a way's group takes off: by its plan, or at most by a bound. 0: none, or an
+ * earlier way is of that group. O(ways). */
+int64_t fit_frees(const struct fit_list *list, uint32_t number);
 
 /* Told with every change planned: the list so far, sorted, and that change, lent for the call, from any thread, one at
  * a time. */

@@ -127,7 +127,8 @@ static enum status order_step(
 	const struct ordering *ordering = context;
 	uint64_t ticks = ORDER_OP_TICKS * (graph->ops + 1u);
 	struct order_options options = {
-		.strategy = ORDER_BEST, .ticks = ticks < ORDER_TICKS ? ticks : ORDER_TICKS, .ceiling = ceiling
+		.strategy = ORDER_BEST, .ticks = ticks < ORDER_TICKS ? ticks : ORDER_TICKS, .ceiling = ceiling,
+		.brief = true
 	};
 	struct control own = { .cancel = control->cancel };
 	struct order_result result = { 0 };
