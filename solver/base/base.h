@@ -166,6 +166,7 @@ static inline uint32_t csr_length(const struct csr *csr, uint32_t row)
 /* FOR(op, graph->ops) counts op from 0; count is looked at anew each time. */
 #define FOR(i, count) for (uint32_t i = 0; i < (count); i++)
 #define FOR_INT(i, count) for (int i = 0; i < (count); i++)
+#define FOR_SIZE(i, count) for (size_t i = 0; i < (count); i++)
 #define FOR_FROM(i, begin, end) for (uint32_t i = (begin); i < (end); i++)
 /* those of a row of a plain list of starts, [rows + 1] */
 #define FOR_SPAN(i, start, row) for (uint32_t i = (start)[row]; i < (start)[(row) + 1]; i++)

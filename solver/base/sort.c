@@ -22,7 +22,7 @@ static void insert_each(struct keyed *list, size_t count)
 static bool by_digit(const struct keyed *from, struct keyed *to, size_t count, uint64_t least, unsigned shift)
 {
 	size_t start[DIGITS] = { 0 };
-	for (size_t i = 0; i < count; i++)
+	FOR_SIZE(i, count)
 		start[((uint64_t)from[i].key - least) >> shift & (DIGITS - 1)]++;
 	if (start[((uint64_t)from[0].key - least) >> shift & (DIGITS - 1)] == count)
 		return false;
@@ -31,7 +31,7 @@ static bool by_digit(const struct keyed *from, struct keyed *to, size_t count, u
 		start[digit] = sum;
 		sum += here;
 	}
-	for (size_t i = 0; i < count; i++)
+	FOR_SIZE(i, count)
 		to[start[((uint64_t)from[i].key - least) >> shift & (DIGITS - 1)]++] = from[i];
 	return true;
 }

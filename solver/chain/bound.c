@@ -85,9 +85,9 @@ static enum status chain_bound_add_table(
 static bool chain_bound_settle(struct auditing *auditing, struct table *table)
 {
 	int64_t least = BLOCKED, most = 0;
-	for (size_t i = 0; i < table->size; i++)
+	FOR_SIZE(i, table->size)
 		least = table->weight[i] < least ? table->weight[i] : least;
-	for (size_t i = 0; i < table->size; i++)
+	FOR_SIZE(i, table->size)
 		if (table->weight[i] < BLOCKED) {
 			table->weight[i] -= least;
 			most = table->weight[i] > most ? table->weight[i] : most;
@@ -105,14 +105,14 @@ static enum status chain_bound_fill(
 {
 	wide least = 0;
 	bool any = false;
-	for (size_t i = 0; i < table->size; i++) {
+	FOR_SIZE(i, table->size) {
 		wide weight = (wide)auditing->alpha * cost[i * stride] + (usage ? (wide)auditing->beta * usage[i * stride] : 0);
 		if (cost[i * stride] < SHARD_FORBIDDEN && (!any || weight < least)) {
 			least = weight;
 			any = true;
 		}
 	}
-	for (size_t i = 0; i < table->size; i++) {
+	FOR_SIZE(i, table->size) {
 		wide weight = (wide)auditing->alpha * cost[i * stride] +
 			(usage ? (wide)auditing->beta * usage[i * stride] : 0) - least;
 		if (cost[i * stride] < SHARD_FORBIDDEN && weight > WEIGHT_MAX)
@@ -237,7 +237,7 @@ static void add_up(const struct auditing *auditing, const struct table *table, c
 		FOR(i, count)
 			if (scope[i] == table->var[j])
 				stride[i] = step;
-	for (size_t entry = 0; entry < size; entry++) {
+	FOR_SIZE(entry, size) {
 		sum[entry] = sum[entry] >= BLOCKED || table->weight[at] >= BLOCKED ? BLOCKED : sum[entry] + table->weight[at];
 		for (uint32_t i = count; i-- > 0;) {
 			at += stride[i];

@@ -19,7 +19,7 @@ enum status chain_classes_begin(struct chain_classes *classes, uint32_t strategi
 
 static bool classes_alike(const struct chain_table *table, bool columns, uint32_t a, uint32_t b)
 {
-	for (size_t i = 0; i < (columns ? table->rows : table->columns); i++)
+	FOR_SIZE(i, (columns ? table->rows : table->columns))
 		if (columns ? table->pair[i * table->columns + a] != table->pair[i * table->columns + b]
 			: table->pair[a * (size_t)table->columns + i] != table->pair[b * (size_t)table->columns + i])
 			return false;

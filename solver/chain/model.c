@@ -359,7 +359,7 @@ static void place_edge(struct chain_model *model, uint32_t number)
 static int64_t largest(const int64_t *values, size_t count)
 {
 	int64_t most = 0;
-	for (size_t i = 0; i < count; i++)
+	FOR_SIZE(i, count)
 		if (!chain_blocked(values[i]) && (values[i] < 0 ? -values[i] : values[i]) > most)
 			most = values[i] < 0 ? -values[i] : values[i];
 	return most;

@@ -44,14 +44,14 @@ static void power_multiply(uint32_t states, const int64_t *left, const int64_t *
 
 static void power_block(const struct chain_power *power, int64_t *matrix)
 {
-	for (size_t i = 0; i < power_size_of(power); i++)
+	FOR_SIZE(i, power_size_of(power))
 		matrix[i] = CHAIN_BLOCKED;
 }
 
 /* Sums with a blocked part are too large or a little below: all of them count as blocked. */
 static void power_settle(const struct chain_power *power, int64_t *matrix)
 {
-	for (size_t i = 0; i < power_size_of(power); i++)
+	FOR_SIZE(i, power_size_of(power))
 		matrix[i] = chain_blocked(matrix[i]) ? CHAIN_BLOCKED : matrix[i];
 }
 

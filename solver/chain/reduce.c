@@ -48,7 +48,7 @@ static bool prune_rows(struct reduction *reduction, const struct chain_edge *edg
 static bool any_forbidden(const struct shard_chain *chain, const struct chain_edge *edge)
 {
 	size_t size = (size_t)reduce_count_of(chain, edge->from) * reduce_count_of(chain, edge->to);
-	for (size_t i = 0; i < size; i++)
+	FOR_SIZE(i, size)
 		if (chain->pair[edge->table + i] >= SHARD_FORBIDDEN)
 			return true;
 	return false;
@@ -84,7 +84,7 @@ static enum status reduce_prune(struct reduction *reduction, struct control *con
 static int64_t reduce_least_of(const int64_t *values, size_t count)
 {
 	int64_t least = CHAIN_BLOCKED;
-	for (size_t i = 0; i < count; i++)
+	FOR_SIZE(i, count)
 		least = values[i] < least ? values[i] : least;
 	return least;
 }
@@ -92,7 +92,7 @@ static int64_t reduce_least_of(const int64_t *values, size_t count)
 /* Off everything that is allowed; where nothing is, zeros are left. */
 static void take_off(int64_t *values, size_t count, int64_t least)
 {
-	for (size_t i = 0; i < count; i++)
+	FOR_SIZE(i, count)
 		values[i] = chain_blocked(least) ? 0 : chain_blocked(values[i]) ? CHAIN_BLOCKED : values[i] - least;
 }
 
@@ -136,22 +136,22 @@ static void reduce_separate(struct chain_table *table)
 {
 	size_t columns = table->columns;
 	table->separable = true;
-	for (size_t p = 0; p < table->rows; p++) {
+	FOR_SIZE(p, table->rows) {
 		int64_t *row = table->pair + p * columns;
 		table->row[p] = reduce_least_of(row, columns);
 		take_off(row, columns, table->row[p]);
 	}
-	for (size_t q = 0; q < columns; q++) {
+	FOR_SIZE(q, columns) {
 		int64_t least = CHAIN_BLOCKED;
-		for (size_t p = 0; p < table->rows; p++)
+		FOR_SIZE(p, table->rows)
 			if (!chain_blocked(table->row[p]) && table->pair[p * columns + q] < least)
 				least = table->pair[p * columns + q];
 		table->column[q] = least;
-		for (size_t p = 0; p < table->rows; p++)
+		FOR_SIZE(p, table->rows)
 			if (!chain_blocked(table->row[p]))
 				take_off(table->pair + p * columns + q, 1, least);
 	}
-	for (size_t i = 0; i < table->rows * columns; i++)
+	FOR_SIZE(i, table->rows * columns)
 		table->separable &= !table->pair[i];
 }
 

@@ -170,7 +170,7 @@ static enum status copy_edge(
 		return status;
 	int64_t *pair = problem->pair + problem->table[problem->edges - 1];
 	size_t size = problem->table[problem->edges] - problem->table[problem->edges - 1];
-	for (size_t i = 0; i < size; i++)
+	FOR_SIZE(i, size)
 		pair[i] = chain_runs_times(writing->chain->pair[edge->table + i], factor);
 	return OK;
 }
@@ -220,7 +220,7 @@ static enum status chain_runs_add_edges(struct writing *writing, const struct ch
 static int64_t range_of(const int64_t *cost, size_t count)
 {
 	int64_t low = INT64_MAX, high = INT64_MIN;
-	for (size_t i = 0; i < count; i++)
+	FOR_SIZE(i, count)
 		if (cost[i] < SHARD_FORBIDDEN) {
 			low = cost[i] < low ? cost[i] : low;
 			high = cost[i] > high ? cost[i] : high;

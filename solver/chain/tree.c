@@ -181,7 +181,7 @@ static void chain_tree_add_table(const struct chain_part *part, const int64_t *s
 
 static void chain_tree_settle(int64_t *table, size_t size)
 {
-	for (size_t i = 0; i < size; i++)
+	FOR_SIZE(i, size)
 		table[i] = chain_blocked(table[i]) ? CHAIN_BLOCKED : table[i];
 }
 
@@ -202,7 +202,7 @@ static void make_piece(const struct chain_tree *tree, const struct chain_bucket 
 static void chain_tree_scale(
 	const int64_t *cost, const int64_t *usage, int64_t alpha, int64_t beta, size_t size, int64_t *scaled)
 {
-	for (size_t i = 0; i < size; i++)
+	FOR_SIZE(i, size)
 		scaled[i] = chain_blocked(cost[i]) ? CHAIN_BLOCKED : alpha * cost[i] + (usage ? beta * usage[i] : 0);
 }
 
@@ -224,7 +224,7 @@ static void set_source(const struct chain_tree *tree, const struct chain_bucket 
 
 static void chain_tree_eliminate(const int64_t *piece, uint32_t domain, size_t rows, int64_t *up)
 {
-	for (size_t row = 0; row < rows; row++) {
+	FOR_SIZE(row, rows) {
 		const int64_t *entry = piece + row * domain;
 		int64_t least = CHAIN_BLOCKED;
 		FOR(i, domain)
@@ -239,7 +239,7 @@ static void sum_bucket(const struct chain_tree *tree, struct chain_bucket *bucke
 	size_t rows = bucket->piece / domain;
 	FOR(i, bucket->parts)
 		set_source(tree, bucket, &bucket->part[i]);
-	for (size_t number = 0; number < bucket->size / bucket->piece; number++) {
+	FOR_SIZE(number, bucket->size / bucket->piece) {
 		int64_t *piece = bucket->table ? bucket->table + number * bucket->piece : tree->scratch;
 		make_piece(tree, bucket, number, piece);
 		if (bucket->table)

@@ -40,7 +40,7 @@ static bool reshard_memo_grow(struct reshard_memo *memo)
 	struct known *MAKE(known, 2 * memo->room);
 	if (!known)
 		return false;
-	for (size_t i = 0; i < memo->room; i++)
+	FOR_SIZE(i, memo->room)
 		if (memo->known[i].class > 0)
 			*reshard_memo_slot_of(known, 2 * memo->room, memo->known[i].class, memo->known[i].key) = memo->known[i];
 	mem_free(memo->known);

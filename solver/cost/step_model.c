@@ -228,7 +228,7 @@ static enum status step_model_hold_back(struct modelling *modelling, struct aren
 static uint32_t ops_of_model(const struct graph *graph, const struct step_costs *costs)
 {
 	uint32_t ops = graph->ops;
-	for (size_t i = 0; i < (size_t)graph->ops * costs->axes; i++)
+	FOR_SIZE(i, (size_t)graph->ops * costs->axes)
 		ops += costs->inside[i] > 0;
 	return ops;
 }

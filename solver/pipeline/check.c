@@ -584,7 +584,7 @@ static bool all_in_order(const struct playing *playing, uint8_t *stage)
 	FOR(rank, of->ranks)
 		if (!pipeline_check_in_order(playing, rank, stage))
 			return false;
-	for (size_t i = 0; i < (size_t)of->ranks * of->chunks * of->microbatches; i++)
+	FOR_SIZE(i, (size_t)of->ranks * of->chunks * of->microbatches)
 		if (stage[i] != 3)
 			return false;
 	return true;
@@ -721,10 +721,10 @@ static void count_held(
 static int64_t pipeline_check_settle(struct playing *playing, size_t cells)
 {
 	uint64_t before = 0;
-	for (size_t round = 0; round < 2 * cells + 2; round++) {
+	FOR_SIZE(round, 2 * cells + 2) {
 		int64_t now = sweep(playing);
 		uint64_t sum = 0;
-		for (size_t i = 0; i < cells; i++)
+		FOR_SIZE(i, cells)
 			sum += (uint64_t)playing->end[0][i] + (uint64_t)playing->end[1][i];
 		if (round > 0 && sum == before)
 			return now;

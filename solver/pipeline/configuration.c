@@ -279,7 +279,7 @@ static void cut_evenly(struct cutting *cutting, uint32_t *first)
 static bool configuration_cut(struct cutting *cutting, uint32_t *first)
 {
 	uint32_t width = cutting->blocks + 1, n = cutting->pieces;
-	for (size_t i = 0; i < (size_t)(n + 1) * width; i++)
+	FOR_SIZE(i, (size_t)(n + 1) * width)
 		cutting->best[i] = INT64_MAX;
 	cutting->best[0] = 0;
 	FOR(k, n)

@@ -234,7 +234,7 @@ static bool pipeline_begin(struct timing *timing, struct pipeline_plan *plan)
 	if (!plan->slot || !plan->in_flight || !plan->piece_in_flight || !plan->at_most || !timing->next ||
 		!timing->free_at || !timing->done[0] || !timing->done[1])
 		return false;
-	for (size_t i = 0; i < 2 * cells; i++)
+	FOR_SIZE(i, 2 * cells)
 		timing->done[i / cells][i % cells] = -1;
 	return true;
 }

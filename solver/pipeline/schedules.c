@@ -303,7 +303,7 @@ static enum status list_filled(const struct pipeline *pipeline, uint32_t slots, 
 		*counts[i] = filling.next + (i + 1) * pipeline->ranks;
 	filling.begin = filling.free_at + pipeline->ranks;
 	filling.done[1] = filling.done[0] + cells;
-	for (size_t i = 0; i < 2 * cells; i++)
+	FOR_SIZE(i, 2 * cells)
 		filling.done[0][i] = -1;
 	FOR(rank, pipeline->ranks) {
 		struct list list = { .pipeline = pipeline, .rank = rank, .slot = filling.order + (size_t)rank * filling.passes };

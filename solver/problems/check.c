@@ -42,7 +42,7 @@ static enum status find_peak(const struct shard_problem *problem, const uint32_t
 	}
 	qsort(change, count, sizeof *change, problems_check_by_time);
 	*peak = 0;
-	for (size_t i = 0; i < count; i++) {
+	FOR_SIZE(i, count) {
 		live += change[i].bytes;
 		if (live > *peak)
 			*peak = live;
@@ -168,7 +168,7 @@ static uint32_t sum_group(struct audit *audit, uint32_t i)
 	const struct shard_problem *problem = audit->problem;
 	const struct link *link = &audit->link[i];
 	uint32_t rows = shard_strategies(problem, link->low), columns = shard_strategies(problem, link->high);
-	for (size_t k = 0; k < (size_t)rows * columns; k++)
+	FOR_SIZE(k, (size_t)rows * columns)
 		audit->sum[k] = audit->alive[problem->first[link->low] + k / columns] &&
 				audit->alive[problem->first[link->high] + k % columns]
 			? 0

@@ -355,7 +355,7 @@ static enum status place_table(struct builder *builder, uint32_t edge, uint32_t 
 	struct shard_model *model = builder->model;
 	size_t size = (size_t)rows * columns;
 	uint64_t hash = hash_join(rows, columns);
-	for (size_t i = 0; i < size; i++) {
+	FOR_SIZE(i, size) {
 		uint64_t bits;
 		memcpy(&bits, &builder->sum[i], sizeof bits);
 		hash = hash_join(hash, bits);
@@ -385,7 +385,7 @@ static enum status place_table(struct builder *builder, uint32_t edge, uint32_t 
 static double dearest(const int64_t *cost, size_t count)
 {
 	double most = 0;
-	for (size_t i = 0; i < count; i++)
+	FOR_SIZE(i, count)
 		if (cost[i] < SHARD_FORBIDDEN)
 			most = fmax(most, fabs((double)cost[i]));
 	return most;

@@ -317,7 +317,7 @@ static enum status recompute_replay_measure(struct play *play)
 	CLEAR(replay->born, (length + 2u));
 	CLEAR(replay->died, (length + 2u));
 	CLEAR(replay->profile, step->ops);
-	for (size_t i = 0; i < replay->instances; i++) {
+	FOR_SIZE(i, replay->instances) {
 		replay->born[replay->instance[i].first] += replay->instance[i].bytes;
 		replay->died[replay->instance[i].last + 1] += replay->instance[i].bytes;
 	}

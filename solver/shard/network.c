@@ -108,7 +108,7 @@ void network_weigh_memory(struct network *network)
 		chain->cost[i] = chain->usage[i];
 		chain->usage[i] = 0;
 	}
-	for (size_t i = 0; i < chain->pairs; i++)
+	FOR_SIZE(i, chain->pairs)
 		chain->pair[i] = chain->pair[i] >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : 0;
 }
 

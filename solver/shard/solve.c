@@ -123,7 +123,7 @@ static size_t edge_pairs(const struct shard_chain *chain, const struct chain_edg
 static int64_t solve_least_of(const int64_t *cost, size_t count)
 {
 	int64_t least = SHARD_FORBIDDEN;
-	for (size_t i = 0; i < count; i++)
+	FOR_SIZE(i, count)
 		least = smaller_of(cost[i], least);
 	return least;
 }

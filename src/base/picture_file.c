@@ -12,7 +12,7 @@ bool picture_whole(const char *format, const char *text, size_t length)
 {
 	while (length > 0 && strchr(" \r\n", text[length - 1]))
 		length--;
-	for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++) {
+	FOR_SIZE(i, COUNT_OF(pictures)) {
 		size_t begin = strlen(pictures[i].begin), end = strlen(pictures[i].end);
 		if (strcmp(format, pictures[i].format) == 0)
 			return length >= begin + end && memcmp(text, pictures[i].begin, begin) == 0 &&

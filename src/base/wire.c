@@ -27,7 +27,7 @@ static bool fixed(struct wire *wire, size_t bytes, uint64_t *value)
 	*value = 0;
 	if (wire_size(*wire) < bytes)
 		return broken(wire);
-	for (size_t i = 0; i < bytes; i++)
+	FOR_SIZE(i, bytes)
 		*value |= (uint64_t)*wire->at++ << (8 * i);
 	return true;
 }

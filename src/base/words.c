@@ -140,7 +140,7 @@ static unsigned nearest_distance(const char *a, const char *b, unsigned limit)
 		row[j] = (unsigned)j;
 	for (size_t i = 0; i < 63 && a[i]; i++) {
 		unsigned diagonal = row[0], least = row[0] = (unsigned)i + 1, swapped = 0;
-		for (size_t j = 0; j < width; j++) {
+		FOR_SIZE(j, width) {
 			unsigned replace = diagonal + (a[i] != b[j]), before = above[j];
 			above[j] = diagonal;
 			diagonal = row[j + 1];

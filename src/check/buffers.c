@@ -101,10 +101,10 @@ static int by_lower(const void *left, const void *right)
 static enum status check_pairs(const struct look *look, size_t *live)
 {
 	size_t count = 0;
-	for (size_t b = 0; b < look->parts; b++) {
+	FOR_SIZE(b, look->parts) {
 		const struct part *new = &look->part[b];
 		size_t kept = 0;
-		for (size_t k = 0; k < count; k++) {
+		FOR_SIZE(k, count) {
 			const struct part *old = &look->part[live[k]];
 			if (old->upper <= new->lower)
 				continue;
@@ -138,7 +138,7 @@ static enum status check_buffers_sum_up(const struct look *look, struct buffers_
 	int64_t alive = 0;
 	if (!change)
 		return fail_memory(look->error);
-	for (size_t k = 0; k < look->parts; k++) {
+	FOR_SIZE(k, look->parts) {
 		const struct part *part = &look->part[k];
 		change[2 * k] = (struct change){ part->lower, part->top - part->bottom };
 		change[2 * k + 1] = (struct change){ part->upper, part->bottom - part->top };
@@ -146,7 +146,7 @@ static enum status check_buffers_sum_up(const struct look *look, struct buffers_
 			sums->arena = part->top;
 	}
 	qsort(change, look->parts * 2, sizeof *change, check_buffers_by_step);
-	for (size_t k = 0; k < look->parts * 2; k++) {
+	FOR_SIZE(k, look->parts * 2) {
 		alive += change[k].bytes;
 		if (alive > sums->load)
 			sums->load = alive;

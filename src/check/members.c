@@ -33,7 +33,7 @@ static bool may_have(const struct walk *walk, const char *name, bool *any)
 /* Whether a row says what the objects here have. */
 static bool knows(const struct walk *walk)
 {
-	for (size_t i = 0; i < walk->rows; i++)
+	FOR_SIZE(i, walk->rows)
 		if (strcmp(walk->row[i].path, walk->path) == 0)
 			return true;
 	return false;
@@ -55,7 +55,7 @@ static const char *missing(const json_t *object, const char *names, char word[60
 static enum status check_missing(const struct walk *walk, const json_t *object)
 {
 	char word[60];
-	for (size_t i = 0; i < walk->rows; i++) {
+	FOR_SIZE(i, walk->rows) {
 		const struct member_row *row = &walk->row[i];
 		bool sure = row->with == 0 || (walk->has != ~0u && !(row->with & ~walk->has));
 		if (sure && row->names && strcmp(row->path, walk->path) == 0 && missing(object, row->names, word))

@@ -163,7 +163,7 @@ static enum status read_mixture(const json_t *certificate, uint32_t axes, struct
 	*mixture = (struct mixture) { 0 };
 	if (shares && json_array_size(shares) != (size_t)HIDINGS * axes)
 		return refuse(error, "not a plan file: the sharding's over_percent must be %u percentages", HIDINGS * axes);
-	for (size_t i = 0; i < json_array_size(shares); i++) {
+	FOR_SIZE(i, json_array_size(shares)) {
 		const json_t *percent = json_array_get(shares, i);
 		uint32_t k = (uint32_t)(i / axes);
 		if (!json_is_integer(percent) || json_integer_value(percent) < 0 ||

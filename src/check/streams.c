@@ -105,7 +105,7 @@ int64_t peak_by_time(const struct graph *graph, const uint32_t *order, const uin
 			streams_add(&summing, time->start[op], streams_end_of(&summing, op), align_up(graph->op[op].workspace, alignment));
 	if (fine && summing.changes > 0)
 		qsort(summing.change, summing.changes, sizeof *summing.change, streams_by_time);
-	for (size_t i = 0; i < summing.changes; i++) {
+	FOR_SIZE(i, summing.changes) {
 		now += summing.change[i].bytes;
 		peak = now > peak ? now : peak;
 	}

@@ -134,7 +134,7 @@ static int sweep_merge_unite(struct merge *merge)
 	size_t kept = 0;
 	if (merge->lines)
 		qsort(merge->line, merge->lines, sizeof *merge->line, sweep_merge_by_number);
-	for (size_t i = 0; i < merge->lines; i++) {
+	FOR_SIZE(i, merge->lines) {
 		const struct piece_line *line = &merge->line[i], *before = kept ? &merge->line[kept - 1] : NULL;
 		if (!before || before->number != line->number) {
 			merge->line[kept++] = *line;
@@ -180,7 +180,7 @@ static enum status sweep_merge_write_lines(const struct merge *merge, const char
 	TRY(output_open(&output, path, true, error));
 	if (merge->names)
 		fprintf(output.stream, "%s\n", merge->names);
-	for (size_t i = 0; i < merge->lines; i++)
+	FOR_SIZE(i, merge->lines)
 		fprintf(output.stream, "%s\n", merge->line[i].text);
 	return output_close(&output, OK, error);
 }

@@ -463,7 +463,7 @@ static enum status find_singles(struct finding *finding)
 {
 	struct fit_way way[CHANGES];
 	uint32_t ways = 0;
-	for (size_t i = 0; i < CHANGES; i++)
+	FOR_SIZE(i, CHANGES)
 		ways += make_way(finding, &changes[i], &way[ways]);
 	return plan_ways(finding, way, ways, false);
 }

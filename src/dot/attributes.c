@@ -73,7 +73,7 @@ static const char *const record_keys[][12] = {
 
 static bool attributes_listed(const char *const *list, size_t count, const char *name)
 {
-	for (size_t i = 0; i < count; i++)
+	FOR_SIZE(i, count)
 		if (strcmp(list[i], name) == 0)
 			return true;
 	return false;

@@ -519,7 +519,7 @@ struct bars {
 static void bars_measure(struct bars *bars, const struct curve *curve, uint32_t curves, double width)
 {
 	bars->most = 1;
-	for (int part = 0; part < LEDGER_PARTS; part++) {
+	FOR_INT(part, LEDGER_PARTS) {
 		bool there = false;
 		FOR(i, curves) {
 			bars->total[i] += curve[i].part[part];
@@ -546,7 +546,7 @@ static void bars_draw(struct bars *bars, const struct curve *curve, double y)
 	int64_t total = 0;
 	canvas_label(&bars->canvas, bars->left - 4, y + BAR / 2 + SMALL / 3, ANCHOR_END,
 		canvas_cut(SMALL, bars->left - EDGE - 4, curve->name, cut));
-	for (int part = 0; part < LEDGER_PARTS; part++) {
+	FOR_INT(part, LEDGER_PARTS) {
 		double wide = bars->span * (double)curve->part[part] / (double)bars->most;
 		if (wide > 0)
 			canvas_box(&bars->canvas, x, y, wide, BAR, bar_colours[part], &edge, ledger[part].key);

@@ -253,7 +253,7 @@ static enum status take_window(
 	const json_t *kinds = type->window ? json_object_get(file, "layer_types") : NULL;
 	size_t layers = json_array_size(kinds), sliding = 0;
 	int64_t window = 0, positions = 0;
-	for (size_t i = 0; i < layers; i++) {
+	FOR_SIZE(i, layers) {
 		const char *word = json_string_value(json_array_get(kinds, i));
 		if (!word || (strcmp(word, "full_attention") != 0 && strcmp(word, "sliding_attention") != 0))
 			return refuse(error, "layer_types: only \"full_attention\" and \"sliding_attention\" are covered");
@@ -313,7 +313,7 @@ static enum status take_layer_kinds(const json_t *file, struct model_config *con
 	if (layers > 64 * MODEL_DENSE_WORDS || (last >= 0 && config->layers > 64 * MODEL_DENSE_WORDS))
 		return refuse(error, "mlp_layer_types: at most %d layers", 64 * MODEL_DENSE_WORDS);
 	config->dense_layers = layers ? 0 : config->dense_layers;
-	for (size_t i = 0; i < layers; i++) {
+	FOR_SIZE(i, layers) {
 		const char *word = json_string_value(json_array_get(kinds, i));
 		if (!word || (strcmp(word, "dense") != 0 && strcmp(word, "sparse") != 0))
 			return refuse(error, "mlp_layer_types: expected \"dense\" or \"sparse\"");
@@ -329,7 +329,7 @@ static enum status take_layer_kinds(const json_t *file, struct model_config *con
 static enum status take_dense_layers(const json_t *file, struct model_config *config, struct error *error)
 {
 	const json_t *list = json_object_get(file, "mlp_only_layers");
-	for (size_t i = 0; i < json_array_size(list); i++) {
+	FOR_SIZE(i, json_array_size(list)) {
 		const json_t *value = json_array_get(list, i);
 		int64_t layer = json_is_integer(value) ? json_integer_value(value) : -1;
 		if (layer < 0 || layer >= 64 * MODEL_DENSE_WORDS)
@@ -490,7 +490,7 @@ static const char *missing_part(json_t *file)
 		FOR(i, COUNT_OF(signs))
 			if (strstr(key, signs[i].key) && !json_is_null(value))
 				return signs[i].what;
-	for (size_t i = 0; i < json_array_size(kinds); i++)
+	FOR_SIZE(i, json_array_size(kinds))
 		if ((key = json_string_value(json_array_get(kinds, i))) && strcmp(key, "linear_attention") == 0)
 			return signs[3].what;
 	return "";

@@ -73,7 +73,7 @@ static enum status launch_read_yaml(struct launch *launch, const char *text, str
 
 static bool launch_is_name(const char *word, size_t length)
 {
-	for (size_t i = 0; i < length; i++)
+	FOR_SIZE(i, length)
 		if (!isalnum((unsigned char)word[i]) && !strchr("_-.\"", word[i]))
 			return false;
 	return length > 0;

@@ -133,7 +133,7 @@ enum status launch_take(struct launch *launch, const char *key, const char *valu
 			name[length++] = *at == '-' ? '_' : *at;
 	}
 	name[length] = '\0';
-	for (size_t row = 0; row < COUNT_OF(keys); row++) {
+	FOR(row, COUNT_OF(keys)) {
 		size_t tail = length - strlen(keys[row].key);
 		if (tail > length || strcmp(name + tail, keys[row].key) != 0 || (tail > 0 && name[tail - 1] != '.'))
 			continue;
@@ -165,7 +165,7 @@ enum status launch_write(const struct launch *launch, FILE *stream, struct error
 	bool object = launcher == LAUNCHER_deepspeed || launcher == LAUNCHER_accelerate;
 	if (object)
 		json_open_object(&json, NULL);
-	for (size_t row = 0; row < COUNT_OF(keys); row++) {
+	FOR(row, COUNT_OF(keys)) {
 		const char *value = launch->value[keys[row].slot], *key = keys[row].key, *dot = strchr(key, '.');
 		char word[220], literal[240], name[80];
 		PRINT_TO(word, "%s", value);
@@ -206,7 +206,7 @@ enum status launch_write(const struct launch *launch, FILE *stream, struct error
 		json_end(&json);
 	else if (launcher == LAUNCHER_megatron)
 		fputc('\n', stream);
-	for (int slot = 0; slot < LAUNCH_SLOT_COUNT; slot++)
+	FOR_INT(slot, LAUNCH_SLOT_COUNT)
 		if (*launch->value[slot] && !written[slot])
 			return refuse(error, "%s has no word for %s=%s", launcher_names[launcher], launch_slot_names[slot],
 				launch->value[slot]);

@@ -456,7 +456,7 @@ static enum status read_end(struct reader *reader, const struct value *record)
 
 static enum status read_native_resolve(struct reader *reader)
 {
-	for (size_t i = 0; i < reader->references; i++) {
+	FOR_SIZE(i, reader->references) {
 		const struct reference *reference = &reader->reference[i];
 		uint32_t id = find_named(reader, reference->role, reference->name);
 		reader->line = reference->line;

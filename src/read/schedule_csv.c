@@ -287,7 +287,7 @@ static enum status schedule_csv_check_passes(struct reader *reader, uint8_t *don
 			return wrong_cell(reader, cell, rule[cell->pass].missing);
 		*at |= rule[cell->pass].adds;
 	}
-	for (size_t i = 0; i < (size_t)reader->stages * reader->microbatches; i++)
+	FOR_SIZE(i, (size_t)reader->stages * reader->microbatches)
 		if (done[i] != (FORWARD | INPUT | WEIGHT))
 			return refuse(reader->error, "stage %zu: %s of microbatch %zu is missing",
 				i / reader->microbatches,

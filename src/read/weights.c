@@ -26,7 +26,7 @@ static void weights_safetensors(json_t *file, struct weights *weights)
 	json_object_foreach(file, name, tensor) {
 		const json_t *shape = json_object_get(tensor, "shape");
 		double numbers = 1;
-		for (size_t i = 0; i < json_array_size(shape); i++)
+		FOR_SIZE(i, json_array_size(shape))
 			numbers *= (double)json_integer_value(json_array_get(shape, i));
 		if ((type = json_string_value(json_object_get(tensor, "dtype"))))
 			weights_add(weights, type, numbers);

@@ -141,7 +141,7 @@ static enum status html_plan(const struct plan *plan, const char *label, struct 
 /* JSON within a page: "<" only in texts, where an escape says the same. */
 static void html_put(const char *text, size_t length, FILE *stream)
 {
-	for (size_t i = 0; i < length; i++)
+	FOR_SIZE(i, length)
 		if (text[i] == '<')
 			fputs("\\u003c", stream);
 		else

@@ -80,7 +80,7 @@ static void launcher_knobs(struct launch *launch, const struct scenario *scenari
 		{ K_offload, LAUNCH_offload }, { K_loss_chunks, LAUNCH_loss_chunks } };
 	char word[40];
 	bool titan = launch->launcher == LAUNCHER_torchtitan;
-	for (size_t i = 0; i < COUNT_OF(same); i++)
+	FOR(i, COUNT_OF(same))
 		if (scenario->value[same[i].knob] != knobs[same[i].knob].normal)
 			launcher_say(launch, same[i].slot, knob_text(same[i].knob, scenario->value[same[i].knob], word, sizeof word));
 	const char *precision = launch->value[LAUNCH_precision];
@@ -181,7 +181,7 @@ enum status export_launcher(const struct export_job *job)
 	const char *why = launcher_refuses(launcher, &asked, units);
 	if (why)
 		return refuse(job->error, "%s can't run this plan: %s", launcher_names[launcher], why);
-	struct launch *launch = mem_alloc(1, sizeof *launch);
+	struct launch *MAKE(launch, 1);
 	if (!launch)
 		return fail_memory(job->error);
 	launch->launcher = launcher;

@@ -60,7 +60,7 @@ static enum status read_curve(const char *path, struct curve *curve, json_t **fi
 	if (length > 5 && strcmp(curve->name + length - 5, ".json") == 0)
 		curve->name[length - 5] = '\0';
 	const json_t *parts = json_object_get(json_object_get(plan, "memory"), "ledger");
-	for (int part = 0; part < LEDGER_PARTS; part++) {
+	FOR_INT(part, LEDGER_PARTS) {
 		int64_t bytes = json_integer_value(json_object_get(parts, ledger[part].key));
 		curve->part[part] = bytes > 0 && bytes < BYTES_MAX / LEDGER_PARTS ? bytes : 0;
 	}

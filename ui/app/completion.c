@@ -136,7 +136,7 @@ static void offer_files(struct completion *completion, const char *line, const c
 	PRINT_TO(pattern, "%s*", part);
 	if (glob(pattern, GLOB_MARK, NULL, &found) != 0)
 		return;
-	for (size_t i = 0; i < found.gl_pathc; i++)
+	FOR_SIZE(i, found.gl_pathc)
 		if (strlen(found.gl_pathv[i]) + (size_t)(part - line) < LINE_SIZE)
 			completion_offer(completion, line, (size_t)(part - line), part, found.gl_pathv[i], "");
 	globfree(&found);

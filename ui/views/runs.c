@@ -119,9 +119,9 @@ static bool runs_find(struct runs *runs, const struct model *model)
 	if (runs->row && runs->runs == model->runs && runs->serial == newest)
 		return true;
 	runs_free(runs);
-	runs->row = mem_alloc(model->runs + 1, sizeof *runs->row);
-	runs->verdict = mem_alloc(model->runs + 1, sizeof *runs->verdict);
-	runs->point = mem_alloc(model->runs + 1, sizeof *runs->point);
+	MAKE(runs->row, model->runs + 1);
+	MAKE(runs->verdict, model->runs + 1);
+	MAKE(runs->point, model->runs + 1);
 	if (!runs->row || !runs->verdict || !runs->point) {
 		runs_free(runs);
 		return false;

@@ -59,7 +59,7 @@ static bool search_make_rows(struct config_rows *list, const struct model *model
 	if (known && list->of == model->ranking->serial)
 		return true;
 	search_free(list);
-	list->row = mem_alloc((size_t)all->entries + all->fitting + 1, sizeof *list->row);
+	MAKE(list->row, (size_t)all->entries + all->fitting + 1);
 	if (!list->row)
 		return false;
 	PRINT_TO(list->filter, "%s", model->filter);

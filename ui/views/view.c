@@ -130,7 +130,7 @@ void view_draw_span(struct frame *frame, int y, const struct model *model)
 	frame_text(frame, x, y, frame->window.width - x, ROLE_TITLE,
 		bytes_text(plan->ordered->live[plan_highest(plan, from, to)], number[0], sizeof number[0]));
 	*text = '\0';
-	for (int change = 0; change < CHANGES; change++)
+	FOR_INT(change, CHANGES)
 		words_add(&words, "%s%s %s", change ? " · " : "", change_names[change],
 			bytes_text(bytes[change], number[0], sizeof number[0]));
 	frame_words(frame, 0, y + 1, frame->window.width, ROLE_TEXT, text);

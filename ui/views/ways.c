@@ -29,7 +29,7 @@ static void ways_find_room(struct ways_job *job, struct planner *planner, const 
 	struct fit_most most;
 	struct error error = { 0 };
 	enum status status = OK;
-	list->way = mem_alloc(COUNT_OF(knob), sizeof *list->way);
+	MAKE(list->way, COUNT_OF(knob));
 	for (list->all = COUNT_OF(knob); list->way && list->tried < list->all && status != CANCELLED; list->tried++) {
 		enum knob_id id = knob[list->tried];
 		ways_take_row(job, list, NULL);

@@ -67,7 +67,7 @@ static const struct hlo_instruction *assignment_find(
 static uint32_t leaf_at(const struct hlo_shape *shape, const int64_t *path, size_t length)
 {
 	uint32_t leaf = 0;
-	for (size_t i = 0; i < length; i++) {
+	FOR_SIZE(i, length) {
 		if (path[i] < 0 || path[i] >= shape->parts)
 			return NONE;
 		for (int64_t k = 0; k < path[i]; k++)
@@ -114,7 +114,7 @@ static enum status assignment_finish(struct assignment *assignment)
 	struct hlo_module *module = assignment->module;
 	int64_t *sum[PURPOSES] = { &module->arguments, &module->constants, &module->outputs, &module->temporary }, base = 0;
 	FOR_INT(purpose, PURPOSES)
-		for (size_t i = 0; i < assignment->allocations; i++) {
+		FOR_SIZE(i, assignment->allocations) {
 			struct allocation *allocation = &assignment->allocation[i];
 			if ((int)allocation->purpose != purpose)
 				continue;
@@ -127,7 +127,7 @@ static enum status assignment_finish(struct assignment *assignment)
 		}
 	if (!(module->place = arena_alloc(&module->arena, assignment->values, sizeof *module->place)))
 		return fail_memory(assignment->error);
-	for (size_t i = 0; i < assignment->values; i++) {
+	FOR_SIZE(i, assignment->values) {
 		const struct value *value = &assignment->value[i];
 		const struct allocation *allocation = &assignment->allocation[value->allocation];
 		if (allocation->purpose < PURPOSES && value->offset <= allocation->bytes)

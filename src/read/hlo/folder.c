@@ -57,9 +57,9 @@ static size_t choose_files(struct folder_files *list)
 {
 	size_t kept = 0, length;
 	int best = ENDINGS;
-	for (size_t i = 0; i < list->files; i++)
+	FOR_SIZE(i, list->files)
 		best = ending_of(list->file[i].name, &length) < best ? ending_of(list->file[i].name, &length) : best;
-	for (size_t i = 0; i < list->files; i++) {
+	FOR_SIZE(i, list->files) {
 		const char *name = list->file[i].name;
 		int ending = ending_of(name, &length);
 		if (best < BEFORE && ending >= BEFORE)
@@ -76,7 +76,7 @@ static enum status list_modules(const struct folder_files *files, struct hlo_fol
 {
 	size_t size = 1, length;
 	char bytes[32];
-	for (size_t i = 0; i < files->files; i++)
+	FOR_SIZE(i, files->files)
 		size += strlen(files->file[i].name) + 32;
 	found->list = mem_alloc(size, 1);
 	if (!found->list)

@@ -48,7 +48,7 @@ int hlo_dtype(const char *name, size_t length)
 uint32_t hlo_layout(uint32_t layout, const char *text, size_t size)
 {
 	uint64_t hash = layout;
-	for (size_t i = 0; i < size; i++)
+	FOR_SIZE(i, size)
 		hash = hash_join(hash, (unsigned char)text[i]);
 	return (uint32_t)hash;
 }

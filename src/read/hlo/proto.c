@@ -449,7 +449,7 @@ static enum status proto_finish(
 		body->raw[i].placed = NONE;
 	}
 	qsort(body->number, body->raws, sizeof *body->number, proto_by_id);
-	for (size_t i = 0; i < reader->orders; i++)
+	FOR_SIZE(i, reader->orders)
 		if (reader->order[i].computation == id)
 			order = &reader->order[i];
 	for (size_t i = 0; order && i < order->count && status == OK; i++) {
@@ -468,7 +468,7 @@ static enum status proto_finish(
 		if (!(ROOM(reader->arena, instruction->operand, raw->operands) &&
 			ROOM(reader->arena, instruction->call, raw->calls)))
 			return fail_memory(reader->error);
-		for (size_t k = 0; k < raw->operands; k++)
+		FOR_SIZE(k, raw->operands)
 			instruction->operand[k] = body->raw[find_id(body->number, body->raws, raw->operand[k])].placed;
 		for (size_t k = 0; k < raw->calls && status == OK; k++)
 			if ((instruction->call[k] = find_id(reader->computation, reader->module->computations, raw->call[k])) == NONE)
@@ -486,7 +486,7 @@ static enum status proto_finish(
 
 static void body_free(struct body *body)
 {
-	for (size_t i = 0; i < body->raws; i++) {
+	FOR_SIZE(i, body->raws) {
 		mem_free(body->raw[i].operand);
 		mem_free(body->raw[i].call);
 	}
@@ -669,7 +669,7 @@ enum status hlo_proto_read(const char *data, size_t size, struct hlo_module *mod
 	if (status == OK && wire_size(assignment))
 		status = hlo_assignment_proto(assignment, module, error);
 	mem_free(reader.computation);
-	for (size_t i = 0; i < reader.orders; i++)
+	FOR_SIZE(i, reader.orders)
 		mem_free(reader.order[i].instruction);
 	mem_free(reader.order);
 	FOR_INT(i, 4)

@@ -198,7 +198,7 @@ static enum status read_gaps(struct reader *reader, struct slice cell, uint32_t 
 {
 	uint32_t gaps = 0, most = 1;
 	struct slice rest = buffers_csv_trim(cell), part;
-	for (size_t k = 0; k < rest.length; k++)
+	FOR_SIZE(k, rest.length)
 		most += rest.text[k] == ' ';
 	HELD struct piece *MAKE(gap, most);
 	enum status status = gap ? OK : fail_memory(reader->error);

@@ -26,7 +26,7 @@ static bool stacks_grow(struct stack_table *table)
 	struct stack_table grown = { .slots = table->slots ? table->slots * 2 : 1024, .used = table->used };
 	if (!(MAKE(grown.slot, grown.slots)))
 		return false;
-	for (size_t i = 0; i < table->slots; i++)
+	FOR_SIZE(i, table->slots)
 		if (table->slot[i].id)
 			grown.slot[stacks_slot_of(&grown, table->slot[i].hash)] = table->slot[i];
 	mem_free(table->slot);

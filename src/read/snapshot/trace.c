@@ -206,7 +206,7 @@ static void trace_find_stacks(struct tracing *tracing)
 	const struct span *open[FRAMES_MOST];
 	uint32_t frame[FRAMES_MOST], depth = 0;
 	size_t next = 0;
-	for (size_t i = 0; i < tracing->moments; i++) {
+	FOR_SIZE(i, tracing->moments) {
 		struct moment *moment = &tracing->moment[i];
 		for (; next < tracing->spans && (tracing->span[next].thread < moment->thread ||
 				(tracing->span[next].thread == moment->thread && tracing->span[next].from <= moment->at)); next++) {
@@ -232,7 +232,7 @@ static void trace_choose(const struct tracing *tracing, double *from, double *to
 	size_t most = 0;
 	*from = -INFINITY;
 	*to = INFINITY;
-	for (size_t i = 0; i < tracing->spans; i++) {
+	FOR_SIZE(i, tracing->spans) {
 		const struct span *span = &tracing->span[i];
 		size_t count = 0;
 		for (size_t k = 0; span->step && k < tracing->moments; k++)
@@ -309,7 +309,7 @@ static enum status trace_take_device(struct tracing *tracing, uint32_t device, d
 	struct snapshot *snapshot = tracing->snapshot;
 	uint32_t number = device == CPU ? 0 : device, first = snapshot->events, blocks = snapshot->blocks;
 	int64_t reserved = 0;
-	for (size_t i = 0; i < tracing->moments; i++) {
+	FOR_SIZE(i, tracing->moments) {
 		const struct moment *moment = &tracing->moment[i];
 		if (moment->device != device || moment->at < from || moment->at >= to)
 			continue;
@@ -334,13 +334,13 @@ static enum status trace_take(struct tracing *tracing)
 	double from, to;
 	uint32_t device = 0;
 	bool others = false;
-	for (size_t i = 0; i < tracing->moments; i++)
+	FOR_SIZE(i, tracing->moments)
 		others |= tracing->moment[i].device != CPU;
 	trace_choose(tracing, &from, &to);
 	while (others) {
 		TRY(trace_take_device(tracing, device, from, to));
 		uint32_t next = CPU;
-		for (size_t i = 0; i < tracing->moments; i++)
+		FOR_SIZE(i, tracing->moments)
 			if (tracing->moment[i].device > device && tracing->moment[i].device < next)
 				next = tracing->moment[i].device;
 		if ((device = next) == CPU)

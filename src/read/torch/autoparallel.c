@@ -46,7 +46,7 @@ static enum status autoparallel_take_mesh(struct reading *reading, const json_t 
 	if (axes < 1 || axes > MESH_AXES)
 		return refuse(reading->error, "mesh: expected a shape of 1 to %d axes", MESH_AXES);
 	reading->about.axes = (uint32_t)axes;
-	for (size_t a = 0; a < axes; a++) {
+	FOR_SIZE(a, axes) {
 		int64_t size = json_integer_value(json_array_get(shape, a));
 		const char *name = json_string_value(json_array_get(names, a));
 		if (size < 1 || size > 1 << 20)
@@ -166,7 +166,7 @@ static enum status take_values(struct reading *reading, const json_t *nodes)
 			return id == NONE ? fail_memory(reading->error)
 				: autoparallel_wrong(reading, "two nodes have one name", value->name);
 		const json_t *inputs = json_object_get(value->node, "inputs");
-		for (size_t i = 0; i < json_array_size(inputs); i++) {
+		FOR_SIZE(i, json_array_size(inputs)) {
 			struct value *from = find_value(reading, json_array_get(inputs, i));
 			if (!from || from == value)
 				return autoparallel_wrong(reading, "an input that no node before it makes, of", value->name);

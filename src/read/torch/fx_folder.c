@@ -131,9 +131,9 @@ static enum status read_files(
 {
 	size_t kept = 0, left = BYTES_ALL;
 	bool readable = false, several = false;
-	for (size_t i = 0; i < folder->files; i++)
+	FOR_SIZE(i, folder->files)
 		readable |= folder->file[i].readable;
-	for (size_t i = 0; i < folder->files; i++)
+	FOR_SIZE(i, folder->files)
 		if (folder->file[i].readable == readable)
 			folder->file[kept++] = folder->file[i];
 	if (kept == 0)

@@ -105,7 +105,7 @@ static const char *fx_text_keep(struct reader *reader, struct span span)
 
 static bool digits(struct span span, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
+	FOR_SIZE(i, count)
 		if (i >= fx_text_length_of(span) || span.at[i] < '0' || span.at[i] > '9')
 			return false;
 	return true;

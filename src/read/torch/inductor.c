@@ -85,12 +85,12 @@ static struct buffer *find_buffer(struct reading *reading, const char *name)
 /* Which node makes which buffer. */
 static enum status take_owners(struct reading *reading, const json_t *nodes)
 {
-	for (size_t n = 0; n < json_array_size(nodes); n++) {
+	FOR_SIZE(n, json_array_size(nodes)) {
 		const json_t *node = json_array_get(nodes, n), *names = json_object_get(node, "buffer_names");
 		const char *name = json_string_value(json_object_get(node, "name"));
 		if (!name || !json_is_array(names))
 			return torch_inductor_wrong(reading, "expected a name and a list of buffer_names of node", name);
-		for (size_t i = 0; i < json_array_size(names); i++) {
+		FOR_SIZE(i, json_array_size(names)) {
 			struct buffer *buffer = find_buffer(reading, json_string_value(json_array_get(names, i)));
 			if (buffer && buffer->op != NONE)
 				return torch_inductor_wrong(reading, "two nodes make the buffer", buffer->name);
@@ -99,7 +99,7 @@ static enum status take_owners(struct reading *reading, const json_t *nodes)
 		}
 	}
 	FOR(i, reading->buffers)
-		for (size_t k = 0; k < json_array_size(reading->buffer[i].deps); k++)
+		FOR_SIZE(k, json_array_size(reading->buffer[i].deps))
 			if (!find_buffer(reading, json_string_value(json_array_get(reading->buffer[i].deps, k))))
 				return torch_inductor_wrong(
 					reading, "a buffer that is not in the file is among the deps of", reading->buffer[i].name);
@@ -201,7 +201,7 @@ static enum status inductor_add_buffers(struct reading *reading)
 
 static enum status torch_inductor_add_ops(struct reading *reading, const json_t *nodes)
 {
-	for (size_t n = 0; n < json_array_size(nodes); n++) {
+	FOR_SIZE(n, json_array_size(nodes)) {
 		struct op op = { .name = json_string_value(json_object_get(json_array_get(nodes, n), "name")),
 			.type = "inductor.kernel",
 			.module = "",
@@ -228,7 +228,7 @@ static enum status torch_inductor_add_reads(struct reading *reading, uint32_t op
 		}
 	FOR(op, ops)
 		for (uint32_t at = by_op[op]; at; at = next[at - 1])
-			for (size_t k = 0; k < json_array_size(reading->buffer[at - 1].deps); k++) {
+			FOR_SIZE(k, json_array_size(reading->buffer[at - 1].deps)) {
 				struct buffer *from = find_buffer(reading, json_string_value(json_array_get(reading->buffer[at - 1].deps, k)));
 				uint32_t *last = &reader[from - reading->buffer];
 				if (from->op == op || *last == op + 1)

@@ -150,7 +150,7 @@ static uint8_t *copy_rival(const struct rivals *rivals, struct rival *rival, uin
 static enum status find_stored(struct rivals *rivals, const struct key *key, uint8_t *blob, size_t each)
 {
 	size_t bytes = store_find_blob(rivals->stage->store, key->half, blob, rivals->room * each);
-	for (size_t i = 0; i < bytes / each; i++) {
+	FOR_SIZE(i, bytes / each) {
 		struct rival *rival = &rivals->rival[rivals->count++];
 		NEED(ROOM(&rivals->arena, rival->state, rivals->solver->step.storages) &&
 			ROOM(&rivals->arena, rival->order, rivals->solver->step.ops));
