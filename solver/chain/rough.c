@@ -13,7 +13,7 @@
 #define PAIRS_MOST 40000000
 #define GAP 1e-6 /* between a plan of copies alike and their bound: nothing is proved of others anyway */
 #define PASSES_MOST 100
-#define PASSES_FEW 24
+#define PASSES_FEW 12
 #define PATIENCE 4 /* passes, */
 #define RISE 1e-4  /* and the share of the bound that they must raise it by */
 #define PRICES 6
