@@ -364,8 +364,7 @@ static void assign_branches(struct roam *roam, int64_t peak)
 	run_pending(roam, segment, false);
 	roam->pending_count = 0;
 	FOR(id, roam->branches)
-		if (roam->branch[id].segment == NONE)
-			roam->pending[roam->pending_count++] = id;
+		roam->pending[roam->pending_count++] = id;
 	run_pending(roam, segment, true);
 	roam->segment[segment].last = roam->done - 1;
 }
