@@ -16,6 +16,7 @@
 #define BOX_LEAST   0.02 /* points */
 #define EDGED       2.0  /* points: an edge would swallow what is smaller */
 #define TICKS       6    /* steps of the upright axis, at most */
+#define SEGMENT     4.0  /* points: the height of a segment's box */
 #define ALARM       "#D55E00"
 #define HOST        2 /* of curve_colours */
 
@@ -308,6 +309,29 @@ static void figure_draw_peak(struct axes *axes, const struct plan *plan)
 		figure_draw_level(axes, plan_bound(plan), INK, true);
 }
 
+/* ROAM's segments as boxes at the bottom, grey where they were halved, and a tick above them where a branch begins. */
+static void figure_draw_segments(struct axes *axes, const struct plan *plan)
+{
+	const struct order_roam *roam = &plan->ordered->result.roam;
+	const struct canvas_line edge = { INK, 0.3, false }, tick = { INK, 0.4, false };
+	double y = figure_y_of(axes, 0) - SEGMENT;
+	FOR(i, roam->segments) {
+		const struct order_segment *segment = &roam->segment[i];
+		double x = figure_x_of(axes, segment->first), width = figure_x_of(axes, segment->last + 1.0) - x;
+		canvas_box(&axes->canvas, x, y, width, SEGMENT, segment->exact ? "#FFFFFF" : "#888888", width > 1 ? &edge : NULL,
+			NULL);
+	}
+	double last = -1;
+	for (uint32_t at = 0; roam->segments && at < plan->graph->ops; at++) {
+		uint32_t op = plan->ordered->result.order[at], branch = roam->branch_of[op];
+		double x = figure_x_of(axes, at + 0.5);
+		if (branch == NONE || roam->branch[branch].op != op || x < last + 0.5)
+			continue;
+		canvas_stroke(&axes->canvas, x, y - 1, x, y - SEGMENT, &tick);
+		last = x;
+	}
+}
+
 void timeline_note(const struct plan *plan, char *note, size_t size)
 {
 	const struct ordered *ordered = plan->ordered;
@@ -318,8 +342,11 @@ void timeline_note(const struct plan *plan, char *note, size_t size)
 	int used = snprintf(note, size, "peak at position %u: %.60s%s%.60s", ordered->peak_position, peak->name,
 		peak->src ? " at " : "", peak->src ? words_of_place(peak->src) : "");
 	if (plan_bound(plan) > 0 && used > 0 && (size_t)used < size)
-		snprintf(note + used, size - (size_t)used, "; dashed: no order needs less than %s%s",
+		used += snprintf(note + used, size - (size_t)used, "; dashed: no order needs less than %s%s",
 			bytes_text(plan_bound(plan), text, sizeof text), plan_is_proved(plan) ? " (reached)" : "");
+	if (ordered->result.roam.segments && used > 0 && (size_t)used < size)
+		snprintf(note + used, size - (size_t)used, "; at the bottom: %u segments, grey: halved; ticks: %u branches",
+			ordered->result.roam.segments, ordered->result.roam.branches);
 }
 
 /* Bytes that wait in the host's memory at each position, in curve->live. */
@@ -349,7 +376,7 @@ enum status figure_timeline(
 		? OK
 		: fail_memory(error);
 	bool there[GROUP_COUNT] = { false };
-	char note[200] = "";
+	char note[300] = "";
 	for (uint32_t i = 0; status == OK && i < plan->graph->ops; i++)
 		FOR_INT(group, GROUP_COUNT)
 			there[group] |= thinned->group[i][group] > 0;
@@ -370,6 +397,7 @@ enum status figure_timeline(
 				draw_area(&axes, thinned, group);
 		if (host.peak)
 			figure_draw_curve(&axes, &host, HOST, thinned);
+		figure_draw_segments(&axes, plan);
 		draw_frame(&axes);
 		figure_draw_limit(&axes);
 		figure_draw_peak(&axes, plan);

@@ -221,7 +221,7 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 		graph->storages);
 	report_write_input(plan, stream);
 	if (plan_lacks_sizes(plan)) {
-		fprintf(stream, "  %-22s no tensor has one, so there is no peak, no arena and no proof\n", "no sizes");
+		fprintf(stream, "  %-22s no tensor has one: no peak, no arena and no proof\n", "no sizes");
 		return;
 	}
 	line(stream, "persistent", plan->ordered->problem.base, "parameters, optimizer state, inputs, buffers");

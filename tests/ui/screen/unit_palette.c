@@ -11,7 +11,7 @@
 
 #define LEAST 20.0
 
-enum sight { NORMAL, DEUTERANOPIA, PROTANOPIA, GREY, SIGHTS };
+enum sight { FULL_SIGHT, DEUTERANOPIA, PROTANOPIA, GREY, SIGHTS };
 static const char *const sights[SIGHTS] = { "normal sight", "deuteranopia", "protanopia", "grey" };
 static const double matrix[SIGHTS][3][3] = {
 	{ { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } },
