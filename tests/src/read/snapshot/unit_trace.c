@@ -48,9 +48,9 @@ Test(trace, names_ops_by_the_spans_around_them)
 Test(trace, what_is_wrong_is_said)
 {
 	refused("{}", "no traceEvents");
-	refused("{\"traceEvents\": 3}", "no list");
+	refused("{\"traceEvents\": 3}", "not a list");
 	refused("{\"traceEvents\": [", "ends within");
-	refused("{\"traceEvents\": [3]}", "no object");
+	refused("{\"traceEvents\": [3]}", "not an object");
 	refused("{\"traceEvents\": [{\"name\": \"[memory]\", \"args\": {", "ends within");
 	refused("{\"traceEvents\": []}", "profile_memory=True");
 	refused("{\"traceEvents\": [" SPAN("cpu_op", "aten::mm", 10, 5) "]}", "profile_memory=True");

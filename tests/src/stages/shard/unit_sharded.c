@@ -156,9 +156,9 @@ Test(sharded, the_check_finds_what_is_not_so)
 	lie(graph, text, "redundant_bytes", NULL, json_integer(1), "redundant_bytes is 1");
 	lie(graph, text, "placements", weight, json_pack("[s]", "S(1)"), "staying_bytes");
 	lie(graph, text, "placements", weight, json_pack("[s]", "S(7)"), "can't be placed as S(7)");
-	lie(graph, text, "placements", activation, json_pack("[s]", "R"), "lies otherwise than the split");
+	lie(graph, text, "placements", activation, json_pack("[s]", "R"), "is placed otherwise than the split");
 	lie(graph, text, "splits", writer, json_pack("[i]", 99), "has no unit 99");
-	lie(graph, text, "splits", writer, json_pack("[n]"), "lies otherwise than the split");
+	lie(graph, text, "splits", writer, json_pack("[n]"), "is placed otherwise than the split");
 	lie(graph, text, "step_seconds", NULL, json_real(1), "step_seconds is 1.0");
 	lie(graph, text, "estimated_seconds", NULL, json_real(1), "estimated_seconds is 1.0");
 	lie(graph, text, "streams", NULL, json_array(), "must have 2 entries");
