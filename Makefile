@@ -41,7 +41,7 @@ FUZZES   := $(call programs,$(FUZZ))
 # Tests that plan whole steps take three times as long under sanitizers: the quick tests run them as they are built, the long ones watched.
 PLANNING := $(if $(LONG),,$(filter $(addprefix tests/src/,plan/% configs/% stages/% check/unit_forged%),$(UNIT)))
 STRESSES := $(call programs,$(STRESS))
-BENCHES  := $(call programs,$(wildcard tests/bench/*.c))
+BENCHES  := $(call programs,$(filter-out tests/bench/alloc_hook.c,$(wildcard tests/bench/*.c)))
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' '$(1)' '$(2)')

@@ -25,7 +25,7 @@ const char *const added_types[ADDED_COUNT] = { ADDITIONS(X) };
 int name_index(const char *const *names, int count, const char *name)
 {
 	FOR_INT(i, count)
-		if (strcmp(names[i], name) == 0)
+		if (names[i] && strcmp(names[i], name) == 0)
 			return i;
 	return -1;
 }

@@ -168,7 +168,7 @@ extern const char *const kind_names[KIND_COUNT];
 extern const char *const phase_names[PHASE_COUNT];
 extern const char *const dtype_names[DTYPE_COUNT];
 extern const uint8_t dtype_bits[DTYPE_COUNT];
-/* The index of a name in one of the tables above, or -1. */
+/* The index of a name in one of the tables above, or in one with gaps (NULL); -1. */
 int name_index(const char *const *names, int count, const char *name);
 
 static inline bool kind_persistent(enum kind kind)

@@ -60,6 +60,8 @@ Test(autoparallel, what_is_wrong_is_said)
 			"a size overflows" },
 		{ STEP("{\"name\": \"a\", \"op\": \"placeholder\", \"shape\": [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]}"),
 			"too many dims" },
+		/* A dtype that no value has. */
+		{ STEP("{\"name\": \"a\", \"op\": \"placeholder\", \"dtype\": \"float3\", \"shape\": [2]}, {}"), "" },
 	};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct error error = { 0 };
