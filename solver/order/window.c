@@ -278,6 +278,7 @@ static enum status window_improve(struct improvement *improvement)
 	static const uint32_t widths[] = { 40, 100, 200, 500 };
 	struct order_job *job = improvement->job;
 	for (uint32_t i = 0; i < COUNT_OF(widths) && !order_job_done(job);) {
+		int64_t before = improvement->peak;
 		enum status status = lower_peak(improvement, widths[i]);
 		control_report(&job->control, "order: windows", -1, job->peak, job->bound);
 		if (status == OK)
@@ -286,6 +287,8 @@ static enum status window_improve(struct improvement *improvement)
 			i++;
 		else
 			return status;
+		if (status == OK && improvement->peak >= before)   /* windows that don't add up to it would never end */
+			return OK;
 	}
 	return OK;
 }

@@ -31,7 +31,7 @@ void help_print(void);
 int help_command(int argc, char **argv);
 /* Says that there is no such command, and which is nearest. The exit status. */
 int help_no_command(const char *word);
-/* A single word that is no file, no option and looks like a command; help: --help is asked of it, so that no file is
+/* A single word that isn't a file, no option and looks like a command; help: --help is asked of it, so that no file is
  * meant. */
 bool help_misspelt(const char *word, bool help);
 

@@ -5,7 +5,7 @@
 
 #define MICROBATCH_MAX 16   /* where their number is open */
 #define EXACT_MOST 64  /* fastest configurations whose schedule is played slot by slot */
-#define EXACT_LEADING 20  /* of the fastest of each cut of the model so many, too, */
+#define EXACT_LEADING 20  /* so many of the fastest of each cut of the model */
 #define PLAYED_MOST 64  /* and at most so many others that would take their places, at a time */
 
 /* A step and what all its shardings share. */
@@ -29,10 +29,9 @@ struct searching {
 	struct control *control;
 	struct rules *rules;
 	struct config_list *list;
-	size_t room;
+	size_t room, open_room;
 	struct step **open;
 	uint32_t opened;
-	size_t open_room;
 	/* The one at hand; without recomputation, where some of its layers may do without, or NULL. */
 	struct step *step, *kept;
 	struct config_terms terms, kept_terms, mixed; /* mixed: of some layers as of step, of the others as of kept */
@@ -278,15 +277,16 @@ static enum status evaluate_partly(struct searching *searching, const struct con
 		&model, config, &searching->request->overheads, searching->first, EVALUATE_MEMORY, &entry.result);
 	if (status != OK || entry_fits(searching->request, &entry.result))  /* none need to: an entry of its own */
 		return status;
-	while (high - low > 1 && status == OK) {  /* low: doesn't fit */
+	while (high - low > 1) {  /* low: doesn't fit */
 		entry.config.recompute_layers = low + (high - low) / 2;
-		status = evaluate_entry(searching, EVALUATE_MEMORY, &entry);
+		TRY(evaluate_entry(searching, EVALUATE_MEMORY, &entry));
 		*(entry.fits ? &high : &low) = entry.config.recompute_layers;
 	}
 	entry.config.recompute_layers = high;
-	if (status == OK && high < all)
-		status = evaluate_entry(searching, EVALUATE_CLOSED, &entry);
-	return status == OK && high < all ? add_entry(searching, &entry) : status;
+	if (high == all)
+		return OK;
+	TRY(evaluate_entry(searching, EVALUATE_CLOSED, &entry));
+	return add_entry(searching, &entry);
 }
 
 static enum status config_search_evaluate(struct searching *searching, const struct config *config, bool *fits)
@@ -300,12 +300,10 @@ static enum status config_search_evaluate(struct searching *searching, const str
 	if (status == OK)
 		status = evaluate_entry(searching, EVALUATE_CLOSED, &entry);
 	*fits = entry.fits;
-	if (!config->offload || entry.result.host > 0)  /* a link that carries nothing in time: as without */
-		if (status == OK)
-			status = add_entry(searching, &entry);
-	if (entry.fits && searching->kept && !config->offload)
-		if (status == OK)
-			status = evaluate_partly(searching, config);
+	if (status == OK && (!config->offload || entry.result.host > 0))  /* else as without: nothing is in time */
+		status = add_entry(searching, &entry);
+	if (status == OK && entry.fits && searching->kept && !config->offload)
+		status = evaluate_partly(searching, config);
 	return status == INFEASIBLE ? OK : status;
 }
 
@@ -450,16 +448,14 @@ static enum status split_cost(struct searching *searching, const struct step *st
 {
 	HELD struct block_cost *MAKE(cost, step->blocks.blocks);
 	struct machine machine = machine_of(searching->request);
-	enum status status = !cost ? NO_MEMORY
-		: block_costs_find(&step->units, &split->sharding, &step->blocks, &step->work, &machine,
-									 split->context, split->experts, cost);
-	if (status == OK) {
-		searching->list->splits++;
-		across_find(&step->units, &split->sharding, &step->blocks, cost);
-		hide(&searching->request->overheads, cost, step->blocks.blocks);
-		config_search_expand(searching, step, cost);
-	}
-	return status;
+	NEED(cost);
+	TRY(block_costs_find(&step->units, &split->sharding, &step->blocks, &step->work, &machine, split->context,
+		split->experts, cost));
+	searching->list->splits++;
+	across_find(&step->units, &split->sharding, &step->blocks, cost);
+	hide(&searching->request->overheads, cost, step->blocks.blocks);
+	config_search_expand(searching, step, cost);
+	return OK;
 }
 
 static enum status split_one(struct searching *searching, const struct step *step, const struct config *config)
@@ -623,8 +619,9 @@ static enum status config_search_refine_split(struct searching *searching, uint3
 		TRY(split_one(searching, searching->kept, &config));
 	for (; i < list->fitting; i++)
 		if (wanted[i] && same_split(&config, &list->entry[i].config)) {
-			TRY(control_spend(searching->control, 1) ? control_status(searching->control)
-													 : config_search_play(searching, &list->entry[i]));
+			if (control_spend(searching->control, 1))
+				return control_status(searching->control);
+			TRY(config_search_play(searching, &list->entry[i]));
 			list->entry[i].played = true;
 			wanted[i] = false;
 		}
@@ -797,9 +794,7 @@ enum status config_search(
 	rules_free(searching.rules);
 	if (status == OK && list->entries == 0)
 		status = no_configuration(&searching);
-	if (status == NO_MEMORY)
-		fail_memory(error);
 	if (status != OK && status != CANCELLED)
 		config_list_free(list);
-	return status;
+	return status == NO_MEMORY ? fail_memory(error) : status;
 }

@@ -18,7 +18,7 @@ static const struct { const char *name, *question; } line_options[LINE_OPTIONS] 
 	{ "--stage", "input or device?" }, { "--width", "how many points?" }, { "--no-title", NULL },
 	{ "--no-legend", NULL }, { "--factors", NULL } };
 
-/* The option that stands there, or LINE_OPTIONS. */
+/* The option that a word is, or LINE_OPTIONS. */
 static enum option export_line_option(const char *at)
 {
 	FOR_INT(i, LINE_OPTIONS) {

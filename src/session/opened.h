@@ -21,7 +21,7 @@ enum status opened_words(
 	const char *argument, char *path, size_t size, struct read_options *reading, struct error *error);
 /* True once for each new state of the file. One that is gone has not changed. */
 bool opened_changed(struct opened *opened);
-/* A session of somebody else must not choose which of the user's files are read, nor wait for what is no file. folder:
+/* A session of somebody else must not choose which of the user's files are read, nor wait for a pipe. folder:
  * the session's own; NULL: any. OK or BAD_INPUT. */
 enum status opened_check_source(const char *folder, const char *path, struct error *error);
 /* Nor which of them it replaces; the file that is open never. */
