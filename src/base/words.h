@@ -28,6 +28,9 @@ const char *words_of_place(const char *place);
 char *bytes_text(int64_t bytes, char *text, size_t size);
 /* With a sign: "+1.50 GiB", "-12 KiB", "0 B". Returns text. */
 char *change_text(int64_t bytes, char *text, size_t size);
+/* The same in a text of its own that ends with the block around. */
+#define BYTES(bytes) bytes_text(bytes, (char[32]){ 0 }, 32)
+#define CHANGE(bytes) change_text(bytes, (char[32]){ 0 }, 32)
 /* Floating-point operations for people: "3.35 TFLOP", "12.0 GFLOP", "7 FLOP"; powers of 1000. Returns text. */
 char *flops_text(double flops, char *text, size_t size);
 

@@ -80,15 +80,15 @@ static char *options_text(const char *set, char *text, size_t size)
 
 static void print_row(FILE *file, const struct fit_list *list, const struct fit_way *way)
 {
-	char options[2 * FIT_SET_SIZE] = "", memory[32], over[32] = "fits", bytes[32], rate[40] = "";
+	char options[2 * FIT_SET_SIZE] = "", over[32] = "fits", rate[40] = "";
 	const struct fit_came *came = &way->came;
 	if (!way->fits)
-		PRINT_TO(over, "over by %s", bytes_text(came->needs - list->budget, bytes, sizeof bytes));
+		PRINT_TO(over, "over by %s", BYTES(came->needs - list->budget));
 	if (came->rate > 0)
 		PRINT_TO(rate, "%.*f %s/s", came->rate < 100 ? 2 : 0, came->rate, came->tokens ? "tokens" : "samples");
 	options_text(way->set, options, sizeof options);
 	fprintf(file, "  %-18s %10s %10.4g ms %+9.2f %%  %-18s %s%s%s\n      %s\n      in PyTorch: %s\n", over,
-		bytes_text(came->needs, memory, sizeof memory), (double)came->step / 1e9,
+		BYTES(came->needs), (double)came->step / 1e9,
 		list->base.step > 0 ? 100 * (double)way->extra / (double)list->base.step : 0.0, rate,
 		fit_meaning_texts[way->meaning], *way->reason ? "; " : "", way->reason, options, way->how);
 }
@@ -138,11 +138,10 @@ static void print_rest(FILE *file, const struct fit_list *list)
 static void print_frees(FILE *file, const struct fit_list *list)
 {
 	const char *before = "one change takes off at most: ";
-	char bytes[32];
 	FOR(i, list->ways) {
 		int64_t frees = fit_frees(list, i);
 		if (frees > 0) {
-			fprintf(file, "%s%s %s", before, list->way[i].group, bytes_text(frees, bytes, sizeof bytes));
+			fprintf(file, "%s%s %s", before, list->way[i].group, BYTES(frees));
 			before = ", ";
 		}
 	}
@@ -151,7 +150,7 @@ static void print_frees(FILE *file, const struct fit_list *list)
 
 static void fit_command_print_text(FILE *file, const struct fit_list *list)
 {
-	char memory[32], cap[32], over[32], safe[512], options[2 * FIT_SET_SIZE] = "";
+	char memory[32], cap[32], safe[512], options[2 * FIT_SET_SIZE] = "";
 	const struct fit_came *base = &list->base;
 	bytes_text(base->needs, memory, sizeof memory);
 	bytes_text(list->budget, cap, sizeof cap);
@@ -162,7 +161,7 @@ static void fit_command_print_text(FILE *file, const struct fit_list *list)
 		return;
 	}
 	fprintf(file, "the step doesn't fit as it is%s: it needs %s, %s over the cap of %s, and takes %.4g ms%s%s\n", how,
-		memory, bytes_text(base->needs - list->budget, over, sizeof over), cap, (double)base->step / 1e9,
+		memory, BYTES(base->needs - list->budget), cap, (double)base->step / 1e9,
 		*base->guesses ? "; " : "", base->guesses);
 	if (list->captured)
 		fprintf(file, "changes are planned with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; the update is counted "
@@ -181,7 +180,7 @@ static void fit_command_print_text(FILE *file, const struct fit_list *list)
 		print_frees(file, list);
 	if (list->fitting == 0 && least)
 		fprintf(file, "the least limit at which one %s: %s, %s\n",
-			least->planned ? "fits" : "may fit", bytes_text(least->came.needs, memory, sizeof memory),
+			least->planned ? "fits" : "may fit", BYTES(least->came.needs),
 			options_text(least->set, options, sizeof options));
 	print_groups(file, list);
 	print_rest(file, list);

@@ -10,17 +10,17 @@
 
 static void print_most(FILE *file, enum knob_id knob, const struct fit_most *most)
 {
-	char memory[32], cap[32], safe[512];
+	char cap[32], safe[512];
 	bytes_text(most->budget, cap, sizeof cap);
 	if (most->most > 0)
 		fprintf(file, "the largest that fits: --set %s=%" PRId64 ": %s of %s, %.4g ms a step%s%s\n", knobs[knob].name,
-			most->most, bytes_text(most->came.needs, memory, sizeof memory), cap, (double)most->came.step / 1e9,
+			most->most, BYTES(most->came.needs), cap, (double)most->came.step / 1e9,
 			*most->came.guesses ? "; " : "", most->came.guesses);
 	else
 		fprintf(file, "nothing fits %s\n", cap);
 	if (most->next > 0 && most->after.needs >= 0)
 		fprintf(file, "also planned: --set %s=%" PRId64 " needs %s, which is over%s%s\n", knobs[knob].name, most->next,
-			bytes_text(most->after.needs, memory, sizeof memory), *most->after.guesses ? "; " : "", most->after.guesses);
+			BYTES(most->after.needs), *most->after.guesses ? "; " : "", most->after.guesses);
 	else if (most->next > 0)
 		fprintf(file, "--set %s=%" PRId64 " can't be planned: %s\n", knobs[knob].name, most->next,
 			text_clean(most->reason, safe, sizeof safe));
@@ -67,7 +67,7 @@ static const struct fit_device *fit_most_command_smallest(const struct fit_devic
 static void print_devices(FILE *file, const struct fit_device *device, uint32_t devices)
 {
 	const struct fit_device *first = fit_most_command_smallest(device, devices);
-	char name[64], memory[32], arena[32], over[48], bytes[32];
+	char name[64], memory[32], over[48];
 	if (first)
 		fprintf(file, "the smallest device on which the step fits: --set device=%s\n\n",
 			knob_text(K_device, first->device, name, sizeof name));
@@ -83,8 +83,8 @@ static void print_devices(FILE *file, const struct fit_device *device, uint32_t 
 			continue;
 		}
 		PRINT_TO(over, row->fits ? "fits" : "over by %s",
-			bytes_text(row->came.needs - row->memory, bytes, sizeof bytes));
-		fprintf(file, "  %-16s %10s  %10s %11.4g  %s%s%s\n", name, memory, bytes_text(row->came.needs, arena, sizeof arena),
+			BYTES(row->came.needs - row->memory));
+		fprintf(file, "  %-16s %10s  %10s %11.4g  %s%s%s\n", name, memory, BYTES(row->came.needs),
 			(double)row->came.step / 1e9, over, *row->came.guesses ? "; " : "", row->came.guesses);
 	}
 }

@@ -57,8 +57,7 @@ json_t *snapshot_json(const struct snapshot_report *report, int64_t arena)
 
 static void print_bytes(FILE *stream, const char *what, int64_t bytes, const char *remark)
 {
-	char text[32];
-	fprintf(stream, "%-14s%12s  %16" PRId64 " bytes%s%s\n", what, bytes_text(bytes, text, sizeof text), bytes,
+	fprintf(stream, "%-14s%12s  %16" PRId64 " bytes%s%s\n", what, BYTES(bytes), bytes,
 		*remark ? "; " : "", remark);
 }
 
@@ -78,9 +77,9 @@ static void print_places(const struct snapshot_report *report, FILE *stream)
 	if (report->places)
 		fputs("\nalive at the peak, by the program's place that asked for it\n", stream);
 	FOR(i, report->places) {
-		char bytes[32], clean[800];
+		char clean[800];
 		fprintf(stream, "  %12s  %5.1f %%  %7" PRIu32 " buffer%s  %s\n",
-			bytes_text(report->place[i].bytes, bytes, sizeof bytes),
+			BYTES(report->place[i].bytes),
 			100 * (double)report->place[i].bytes / (double)report->facts.peak, report->place[i].buffers,
 			report->place[i].buffers == 1 ? " " : "s",
 			*report->place[i].text ? text_clean(report->place[i].text, clean, sizeof clean) : "without a stack trace");

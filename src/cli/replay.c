@@ -28,7 +28,6 @@ static bool cli_replay_changes(const char *line)
 /* A row of --table: what the plan of the knobs takes, and the line that turned them. context: the stream. */
 static void write_row(void *context, struct session *session, const char *line)
 {
-	char peak[32], arena[32];
 	if (!cli_replay_changes(line))
 		return;
 	session_wait(session);
@@ -36,8 +35,8 @@ static void write_row(void *context, struct session *session, const char *line)
 	if (*session_problem(session) || !plan)
 		fprintf(context, "%10s  %10s  %s: no plan: %s\n", "", "", line, session_problem(session));
 	else
-		fprintf(context, "%10s  %10s  %s\n", bytes_text(plan_peak(plan), peak, sizeof peak),
-			bytes_text(plan_arena(plan), arena, sizeof arena), line);
+		fprintf(context, "%10s  %10s  %s\n", BYTES(plan_peak(plan)),
+			BYTES(plan_arena(plan)), line);
 }
 
 /* Whether no command is in the file: an empty one, or blanks alone. A session that says nothing plans nothing, which

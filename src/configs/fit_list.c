@@ -152,7 +152,7 @@ static void fit_list_holds(const struct graph *graph, uint32_t op, char *text, s
 		last = most;
 		uint32_t tensor = graph->members.item[graph->members.start[most]];
 		words_add(&words, "%s%.60s %s", shown ? ", " : "", graph->tensor[tensor].name,
-			bytes_text(graph->storage[most].bytes, amount, sizeof amount));
+			BYTES(graph->storage[most].bytes));
 	}
 	FOR(s, graph->storages)
 		bytes[graph->storage[s].kind] += graph->storage[s].persistent ? graph->storage[s].bytes : 0;
@@ -209,7 +209,6 @@ static enum status prove_way(
 	struct finding *finding, const struct scenario *scenario, struct fit_way *way, struct error *why)
 {
 	struct least least;
-	char bytes[32], over[32];
 	enum status status = planner_least(finding->planner, finding->graph, scenario, &least, why);
 	if (status == OK && least.above) {
 		way->above = true;
@@ -218,8 +217,8 @@ static enum status prove_way(
 		notes_guesses(least.transformed->notes, way->came.guesses);
 		PRINT_TO(way->reason, "no order%s needs less than %s, %s over the cap%s%s",
 			least.transformed->fitted ? " with any recomputation" : "",
-			bytes_text(way->came.needs, bytes, sizeof bytes),
-			bytes_text(way->came.needs - finding->list->budget, over, sizeof over), *way->came.guesses ? "; " : "",
+			BYTES(way->came.needs),
+			BYTES(way->came.needs - finding->list->budget), *way->came.guesses ? "; " : "",
 			way->came.guesses);
 	}
 	transformed_release(least.transformed);

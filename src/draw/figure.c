@@ -112,10 +112,10 @@ char *figure_subject(const struct plan *plan, char *text, size_t size)
 /* "NAME: peak 4.26 GiB (N B)": on narrow paper without the bytes, then with less of the name; the value stays whole. */
 static void figure_draw_title(struct axes *axes, const struct plan *plan, const char *what, int64_t bytes)
 {
-	char text[CANVAS_CUT + 100], value[100], size[32], cut[CANVAS_CUT], name[CANVAS_CUT];
+	char text[CANVAS_CUT + 100], value[100], cut[CANVAS_CUT], name[CANVAS_CUT];
 	figure_subject(plan, name, sizeof name);
 	double room = axes->canvas.paper.width - EDGE - 2;
-	PRINT_TO(value, ": %s %s (%" PRId64 " B)", what, bytes_text(bytes, size, sizeof size), bytes);
+	PRINT_TO(value, ": %s %s (%" PRId64 " B)", what, BYTES(bytes), bytes);
 	if (canvas_text_width(BOLD, name) + canvas_text_width(BOLD, value) > room)
 		*strstr(value, " (") = '\0';
 	PRINT_TO(text, "%s%s", canvas_cut(BOLD, room - canvas_text_width(BOLD, value), name, cut), value);
@@ -211,17 +211,17 @@ static double figure_draw_legend(
 {
 	struct canvas_key key[GROUP_COUNT + 2];
 	int keys = 0;
-	char limit[60], host[60], text[32];
+	char limit[60], host[60];
 	double y = TOP + PLOT + LEGEND;
 	if (canvas && canvas->paper.unexplained)
 		return y;
 	FOR_INT(group, GROUP_COUNT)
 		if (there[group])
 			key[keys++] = (struct canvas_key){ group_colours[group], group_names[group], SIGN_BOX };
-	PRINT_TO(limit, "memory limit %s", bytes_text(axes->limit, text, sizeof text));
+	PRINT_TO(limit, "memory limit %s", BYTES(axes->limit));
 	if (axes->limit >= 0)
 		key[keys++] = (struct canvas_key){ INK, limit, SIGN_LINE };
-	PRINT_TO(host, "host memory, at most %s", bytes_text(axes->host, text, sizeof text));
+	PRINT_TO(host, "host memory, at most %s", BYTES(axes->host));
 	if (axes->host)
 		key[keys++] = (struct canvas_key){ curve_colours[HOST], host, SIGN_LINE };
 	y += LEADING * canvas_legend(canvas, axes->left, y, axes->span, key, keys) + 2;
@@ -475,12 +475,12 @@ enum status figure_map(
 static double draw_names(struct canvas *canvas, const struct axes *axes, const struct curve *curve, uint32_t curves)
 {
 	struct canvas_key key[CURVES_MOST];
-	char name[CURVES_MOST][CANVAS_CUT + 40], bytes[32], peak[40], cut[CANVAS_CUT];
+	char name[CURVES_MOST][CANVAS_CUT + 40], peak[40], cut[CANVAS_CUT];
 	double y = TOP + PLOT + LEGEND;
 	if (canvas && canvas->paper.unexplained)
 		return y;
 	FOR(i, curves) {
-		PRINT_TO(peak, ": %s", bytes_text(curve[i].peak, bytes, sizeof bytes));
+		PRINT_TO(peak, ": %s", BYTES(curve[i].peak));
 		PRINT_TO(name[i], "%s%s",
 			canvas_cut(SMALL, axes->span - 16 - canvas_text_width(SMALL, peak), curve[i].name, cut), peak);
 		key[i] = (struct canvas_key){ curve_colours[i], name[i], i % 2 ? SIGN_DASHES : SIGN_LINE };
@@ -569,7 +569,7 @@ static void bars_measure(struct bars *bars, const struct curve *curve, uint32_t 
 static void bars_draw(struct bars *bars, const struct curve *curve, double y)
 {
 	const struct canvas_line edge = { "#888888", 0.2, false };
-	char text[32], cut[CANVAS_CUT];
+	char cut[CANVAS_CUT];
 	double x = bars->left;
 	int64_t total = 0;
 	canvas_label(&bars->canvas, bars->left - 4, y + BAR / 2 + SMALL / 3, ANCHOR_END,
@@ -581,7 +581,7 @@ static void bars_draw(struct bars *bars, const struct curve *curve, double y)
 		x += wide;
 		total += curve->part[part];
 	}
-	canvas_label(&bars->canvas, x + 4, y + BAR / 2 + SMALL / 3, ANCHOR_START, bytes_text(total, text, sizeof text));
+	canvas_label(&bars->canvas, x + 4, y + BAR / 2 + SMALL / 3, ANCHOR_START, BYTES(total));
 }
 
 enum status figure_bars(

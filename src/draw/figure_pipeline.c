@@ -293,12 +293,12 @@ static int draw_rank_names(struct canvas *canvas, const struct figure *figure, d
 {
 	const struct timetable *timetable = figure->timetable;
 	struct canvas_key key[CURVES_MOST];
-	char name[CURVES_MOST][64], size[32];
+	char name[CURVES_MOST][64];
 	int keys = 0;
 	if (timetable->ranks <= CURVES_MOST)
 		FOR(rank, timetable->ranks) {
 			PRINT_TO(name[keys], "rank %u: %s", rank,
-				bytes_text(timetable_peak(timetable, rank), size, sizeof size));
+				BYTES(timetable_peak(timetable, rank)));
 			key[keys] = (struct canvas_key){ curve_colours[rank], name[keys],
 				rank % 2 == 1 && rank != timetable->worst ? SIGN_DASHES : SIGN_LINE };
 			keys++;
@@ -314,12 +314,12 @@ static int draw_rank_names(struct canvas *canvas, const struct figure *figure, d
 static void figure_pipeline_draw_limit(struct figure *figure)
 {
 	const struct canvas_line line = { INK, 1, true };
-	char text[64], size[32];
+	char text[64];
 	if (figure->limit < 0 || (double)figure->limit > figure->bytes)
 		return;
 	double y = figure_pipeline_y_of(figure, (double)figure->limit);
 	canvas_stroke(&figure->canvas, figure->left, y, figure->left + figure->span, y, &line);
-	PRINT_TO(text, "budget %s", bytes_text(figure->limit, size, sizeof size));
+	PRINT_TO(text, "budget %s", BYTES(figure->limit));
 	canvas_text(&figure->canvas, figure->left + figure->span - 3, y - 2, CANVAS_SMALL, ANCHOR_END, false, INK, text);
 }
 
@@ -327,13 +327,13 @@ static void figure_pipeline_draw_peak(struct figure *figure)
 {
 	const struct timetable *timetable = figure->timetable;
 	const struct pipeline_slot *slot = timetable_slot(timetable, timetable->worst, timetable->peak[timetable->worst]);
-	char text[100], size[32];
+	char text[100];
 	double x = figure->left + figure->span * (double)slot->begin / (double)(timetable->time ? timetable->time : 1);
 	double y = figure_pipeline_y_of(figure, (double)timetable_peak(timetable, timetable->worst));
 	bool right = x > figure->left + figure->span * 0.7;
 	canvas_box(&figure->canvas, x - 2, y - 2, 4, 4, worst_colour(timetable), NULL, NULL);
 	PRINT_TO(text, "rank %u: %s", timetable->worst,
-		bytes_text(timetable_peak(timetable, timetable->worst), size, sizeof size));
+		BYTES(timetable_peak(timetable, timetable->worst)));
 	canvas_text(&figure->canvas, right ? x - 4 : x + 4, y - 3, SMALL, right ? ANCHOR_END : ANCHOR_START, false,
 		worst_colour(timetable), text);
 }

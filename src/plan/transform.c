@@ -359,13 +359,13 @@ static void note_cost(
 	struct job *job, const struct activations *activations, const struct recompute_options *options, bool *drop)
 {
 	struct recompute_cost cost;
-	char saved[32], work[32];
+	char work[32];
 	recompute_choose(job->graph, activations, options, drop);
 	if (recompute_cost(job->graph, activations, drop, &cost, NULL, job->error) != OK)
 		return;
 	if (cost.bytes)
 		note(job->notes, "%s of activations are computed again, for %s more",
-			bytes_text(cost.bytes, saved, sizeof saved), flops_text((double)cost.flops, work, sizeof work));
+			BYTES(cost.bytes), flops_text((double)cost.flops, work, sizeof work));
 	else if (options->mode == RECOMPUTE_FULL || options->mode == RECOMPUTE_PRODUCTS)
 		note(job->notes,
 			activations->layers ? "recompute=%s changes nothing: what the layers save either passes from one to the "
@@ -530,10 +530,9 @@ static struct pipelined *pipeline_to_fit(struct job *job)
 static void note_ranks_fit(struct job *job)
 {
 	const struct fitted *fitted = job->fitted;
-	char peak[32];
 	if (fitted->replayed > fitted->cap)
 		note(job->notes, "no recomputation was found with which every pipeline rank keeps the memory cap: one needs %s",
-			bytes_text(fitted->replayed, peak, sizeof peak));
+			BYTES(fitted->replayed));
 	if (fitted->extra > 0)
 		note(job->notes,
 			"activations are computed again, on each pipeline rank what lets it keep the cap: %.4g %% of a "

@@ -178,10 +178,9 @@ static char *verdict_allocator_text(const struct verdict *verdict, char *text, s
 /* What is too much; "" where nothing is. */
 static char *verdict_excess_text(const struct verdict *verdict, char *text, size_t size)
 {
-	char over[32];
 	text[0] = '\0';
 	if (!fits_runs(verdict->fits))
-		snprintf(text, size, "%s too much%s", bytes_text(verdict->needed - verdict->cap, over, sizeof over),
+		snprintf(text, size, "%s too much%s", BYTES(verdict->needed - verdict->cap),
 			verdict->fits == FITS_NO ? ": no order fits" : verdict->fits == FITS_UNKNOWN ? "; another plan may fit" : "");
 	return text;
 }

@@ -102,7 +102,6 @@ static void write_card(const struct graph *graph, FILE *stream)
 {
 	const struct intake *intake = &graph->about.intake;
 	struct card card = card_of(graph);
-	char text[32];
 	fprintf(stream, "read: %s%s%s%s%s\n", card.format, card.version ? ", " : "", card.version ? card.version : "",
 		graph->source ? "; from " : "", graph->source ? graph->source : "");
 	fprintf(stream, "sizes: %u of %u tensors known", card.known, graph->tensors);
@@ -124,7 +123,7 @@ static void write_card(const struct graph *graph, FILE *stream)
 	for (const char *at = intake->assumed ? intake->assumed : ""; *at; at += strcspn(at, "\n"), at += *at == '\n')
 		fprintf(stream, "assumed: %.*s\n", (int)strcspn(at, "\n"), at);
 	if (intake->peak)
-		fprintf(stream, "its own peak: %s (%" PRId64 " B)%s%s\n", bytes_text(intake->peak, text, sizeof text),
+		fprintf(stream, "its own peak: %s (%" PRId64 " B)%s%s\n", BYTES(intake->peak),
 			intake->peak, intake->peak_by ? ", " : "", intake->peak_by ? intake->peak_by : "");
 	const char *advice = advice_of(intake, &card);
 	if (advice)

@@ -63,23 +63,22 @@ static void oom_read(const char *text, int64_t figure[FIGURES])
 
 char *out_of_memory_says(const char *text, char *said, size_t size)
 {
-	char number[4][32];
 	int64_t figure[FIGURES];
 	struct words words = { said, size, 0 };
 	oom_read(text, figure);
 	*said = '\0';
 	if (figure[ASKED] < 0)
 		return said;
-	words_add(&words, "%s were asked for", bytes_text(figure[ASKED], number[0], sizeof number[0]));
+	words_add(&words, "%s were asked for", BYTES(figure[ASKED]));
 	if (figure[FREE] >= 0 && figure[TOTAL] >= 0)
-		words_add(&words, ", %s of %s were free", bytes_text(figure[FREE], number[0], sizeof number[0]),
-			bytes_text(figure[TOTAL], number[1], sizeof number[1]));
+		words_add(&words, ", %s of %s were free", BYTES(figure[FREE]),
+			BYTES(figure[TOTAL]));
 	if (figure[HELD] >= 0)
-		words_add(&words, ", tensors hold %s", bytes_text(figure[HELD], number[2], sizeof number[2]));
+		words_add(&words, ", tensors hold %s", BYTES(figure[HELD]));
 	if (figure[PIECES] >= figure[ASKED])
 		words_add(&words, ", %s are reserved and free, but not in one piece: "
 			"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True may be enough",
-			bytes_text(figure[PIECES], number[3], sizeof number[3]));
+			BYTES(figure[PIECES]));
 	words_add(&words, "; ");
 	return said;
 }

@@ -13,10 +13,9 @@ static const char *const part_names[BESIDE_PARTS] = { "forward", "backward", "up
 
 static void print_amount(FILE *stream, const char *what, int64_t one, int64_t other)
 {
-	char left[32], right[32], change[32];
-	fprintf(stream, "  %-20s %12s %12s %12s", what, one < 0 ? "-" : bytes_text(one, left, sizeof left),
-		other < 0 ? "-" : bytes_text(other, right, sizeof right),
-		one < 0 || other < 0 ? "" : change_text(other - one, change, sizeof change));
+	fprintf(stream, "  %-20s %12s %12s %12s", what, one < 0 ? "-" : BYTES(one),
+		other < 0 ? "-" : BYTES(other),
+		one < 0 || other < 0 ? "" : CHANGE(other - one));
 	if (one > 0 && other >= 0)
 		fprintf(stream, "  %+7.2f %%", 100 * (double)(other - one) / (double)one);
 	fputc('\n', stream);
@@ -43,23 +42,23 @@ static void print_holders(const struct beside_report *report, int side, FILE *st
 	const struct beside *beside = report->beside;
 	int64_t sum = 0, rest = 0;
 	uint32_t buffers = 0;
-	char bytes[32], clean[600];
+	char clean[600];
 	FOR(i, beside->holders[side]) {
 		sum += beside->holder[side][i].bytes;
 		buffers += beside->holder[side][i].buffers;
 		rest += i >= HOLDERS_TOLD ? beside->holder[side][i].bytes : 0;
 	}
 	fprintf(stream, "\nat its peak only %s has %s in %" PRIu32 " buffer%s",
-		text_clean(report->name[side], clean, sizeof clean), bytes_text(sum, bytes, sizeof bytes), buffers,
+		text_clean(report->name[side], clean, sizeof clean), BYTES(sum), buffers,
 		buffers == 1 ? "" : "s");
 	fputs(buffers ? ", by what asked for them\n" : "\n", stream);
 	for (uint32_t i = 0; i < beside->holders[side] && i < HOLDERS_TOLD; i++) {
 		const struct beside_holder *holder = &beside->holder[side][i];
-		fprintf(stream, "  %12s  %7" PRIu32 " buffer%s  %s\n", bytes_text(holder->bytes, bytes, sizeof bytes),
+		fprintf(stream, "  %12s  %7" PRIu32 " buffer%s  %s\n", BYTES(holder->bytes),
 			holder->buffers, holder->buffers == 1 ? " " : "s", text_clean(holder->place, clean, sizeof clean));
 	}
 	if (beside->holders[side] > HOLDERS_TOLD)
-		fprintf(stream, "  %12s  at %" PRIu32 " other places\n", bytes_text(rest, bytes, sizeof bytes),
+		fprintf(stream, "  %12s  at %" PRIu32 " other places\n", BYTES(rest),
 			beside->holders[side] - HOLDERS_TOLD);
 }
 
@@ -67,7 +66,6 @@ void beside_text(const struct beside_report *report, FILE *stream)
 {
 	const struct beside *beside = report->beside;
 	const struct plan *const *plan = report->plan;
-	char bytes[32];
 	FOR_INT(side, 2)
 		print_file(report, side, stream);
 	fprintf(stream, "\n  %-20s %12s %12s %12s\n", "", "first", "second", "change");
@@ -82,7 +80,7 @@ void beside_text(const struct beside_report *report, FILE *stream)
 	print_amount(stream, "at the peak: pairs", beside->paired[0], beside->paired[1]);
 	print_amount(stream, "  workspace", beside->workspace[0], beside->workspace[1]);
 	fprintf(stream, "\nalive at both peaks, of equal sizes: %" PRIu32 " buffers, %s\n", beside->pairs,
-		bytes_text(beside->paired[0], bytes, sizeof bytes));
+		BYTES(beside->paired[0]));
 	if (!beside->phases)
 		fputs("one of the two has no backward ops: their steps are laid over each other by their share alone\n", stream);
 	FOR_INT(side, 2)

@@ -50,7 +50,6 @@ static void add_scenario(const json_t *scenario, struct words *words)
 static enum status caption_files_add_plan(const char *path, int line, struct words *words, struct error *error)
 {
 	struct error wrong = { 0 };
-	char bytes[32];
 	json_t *plan = plan_file_read(path, &wrong);
 	if (!plan)
 		return fail(error, wrong.status, "%s: %s", path, wrong.text);
@@ -60,7 +59,7 @@ static enum status caption_files_add_plan(const char *path, int line, struct wor
 	if (line >= 0)
 		words_add(words, " (%s%s)", curve_colours[line % (int)CURVES_MOST], line % 2 ? ", dashed" : "");
 	if (json_is_integer(peak))
-		words_add(words, ": peak %s", bytes_text(json_integer_value(peak), bytes, sizeof bytes));
+		words_add(words, ": peak %s", BYTES(json_integer_value(peak)));
 	add_scenario(json_object_get(plan, "scenario"), words);
 	words_add(words, ".");
 	json_decref(plan);
@@ -227,12 +226,12 @@ static enum status add_contents(
 	const struct plan *plan, const struct export_options *options, struct words *words, struct error *error)
 {
 	const char *help = help_of(options);
-	char peak[32], arena[32], name[400];
+	char name[400];
 	words_add(words, "%c%s.\n%s: %u ops, peak %s (%" PRId64 " B), arena %s (%" PRId64 " B)",
 		*help >= 'a' && *help <= 'z' ? *help - 'a' + 'A' : *help, *help ? help + 1 : "",
 		text_clean(plan->graph->name, name, sizeof name), plan->graph->ops,
-		bytes_text(plan_peak(plan), peak, sizeof peak), plan_peak(plan),
-		bytes_text(plan_arena(plan), arena, sizeof arena), plan_arena(plan));
+		BYTES(plan_peak(plan)), plan_peak(plan),
+		BYTES(plan_arena(plan)), plan_arena(plan));
 	words_add(words, plan->speed.devices > 1 ? "; of one of %u devices." : ".", plan->speed.devices);
 	if (shows(options, "timeline"))
 		return add_timeline(plan, words, error);

@@ -91,7 +91,7 @@ static void draw_device(
 	int64_t bytes = device_grid_bytes(grid, device);
 	device_at(grid, placing, device, &x, &y);
 	PRINT_TO(title, "device %u: %s, %s", device,
-		device_grid_text(grid, device, false, where, sizeof where), bytes_text(bytes, text, sizeof text));
+		device_grid_text(grid, device, false, where, sizeof where), BYTES(bytes));
 	canvas_box(canvas, x, y, size, size, grid_level_colours[device_grid_level(grid, bytes)], NULL, title);
 	PRINT_TO(text, "%.3g", (double)bytes / (double)grid->unit);
 	if (placing->cell >= NUMBERED)

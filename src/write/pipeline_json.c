@@ -146,7 +146,6 @@ static void write_rank_line(const struct plan *plan, uint32_t r, FILE *stream)
 	const struct pipelined *pipelined = plan->pipelined;
 	const struct planned_rank *planned = &plan->by_rank[r];
 	const struct pipeline_rank *rank = &pipelined->rank[r];
-	char text[4][32];
 	int64_t forward = 0, backward = 0;
 	FOR(c, pipelined->chunks) {
 		const struct pipeline_piece *of = &pipelined->piece[rank_piece(r, c, pipelined->ranks, pipelined->folded)];
@@ -155,10 +154,10 @@ static void write_rank_line(const struct plan *plan, uint32_t r, FILE *stream)
 	}
 	const struct pipeline_piece *piece = &pipelined->piece[r];
 	fprintf(stream, "  %4u%c %12s %12s %12s %12s %10.3f %10.3f   %s .. %s\n", r, r == plan->rank ? '*' : ' ',
-		bytes_text(planned->peak, text[0], sizeof text[0]),
-		planned->arena < 0 ? "-" : bytes_text(planned->arena, text[1], sizeof text[1]),
-		bytes_text(rank->parameters + rank->optimizer + rank->gradients, text[2], sizeof text[2]),
-		bytes_text(rank->kept, text[3], sizeof text[3]), milliseconds(forward), milliseconds(backward),
+		BYTES(planned->peak),
+		planned->arena < 0 ? "-" : BYTES(planned->arena),
+		BYTES(rank->parameters + rank->optimizer + rank->gradients),
+		BYTES(rank->kept), milliseconds(forward), milliseconds(backward),
 		piece->first ? piece->first : "", piece->last ? piece->last : "");
 }
 

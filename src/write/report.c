@@ -32,8 +32,7 @@ static const char *report_gap_text(int64_t value, int64_t bound, bool proved, ch
 
 static void line(FILE *stream, const char *label, int64_t bytes, const char *remark)
 {
-	char text[32];
-	fprintf(stream, "  %-22s %12s  %18" PRId64 " B%s%s\n", label, bytes_text(bytes, text, sizeof text), bytes,
+	fprintf(stream, "  %-22s %12s  %18" PRId64 " B%s%s\n", label, BYTES(bytes), bytes,
 		*remark ? "   " : "", remark);
 }
 
@@ -153,7 +152,7 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 			const struct traffic *traffic = &plan->traffic.of[a][c];
 			if (traffic->bytes > 0)
 				fprintf(stream, "  %-5s %-16s %12s  %6u of them, %.3f ms\n", sharded->sharding.mesh.axis[a].name,
-					collective_names[c], bytes_text(traffic->bytes, text, sizeof text), traffic->count,
+					collective_names[c], BYTES(traffic->bytes), traffic->count,
 					(double)traffic->time * 1e-9);
 		}
 }
@@ -278,11 +277,10 @@ static void report_write_curve(const struct plan *plan, bool utf8, FILE *stream)
 			if (plan->ordered->live[i] > height[c])
 				height[c] = plan->ordered->live[i];
 	}
-	char text[32];
 	fprintf(stream, "\nlive bytes over the order\n");
 	for (int row = CURVE_ROWS - 1; row >= 0; row--) {
 		fprintf(stream, "  %10s |",
-			row == CURVE_ROWS - 1 ? bytes_text(plan_peak(plan), text, sizeof text)
+			row == CURVE_ROWS - 1 ? BYTES(plan_peak(plan))
 			: row == 0 ? "0 B"
 			: "");
 		FOR(c, columns) {
@@ -307,15 +305,14 @@ static void write_blame(const struct plan *plan, FILE *stream)
 	if (plan->ordered->peak_position == NONE || plan_lacks_sizes(plan))
 		return;
 	int64_t bytes[KIND_COUNT], workspace;
-	char text[32];
 	plan_categories(plan, plan->ordered->peak_position, bytes, &workspace);
 	fputs("\nalive at the peak\n", stream);
 	FOR_INT(kind, KIND_COUNT)
 		if (bytes[kind])
-			fprintf(stream, "  %-22s %12s  %5.1f %%\n", kind_names[kind], bytes_text(bytes[kind], text, sizeof text),
+			fprintf(stream, "  %-22s %12s  %5.1f %%\n", kind_names[kind], BYTES(bytes[kind]),
 				100.0 * (double)bytes[kind] / (double)plan_peak(plan));
 	if (workspace)
-		fprintf(stream, "  %-22s %12s\n", "workspace", bytes_text(workspace, text, sizeof text));
+		fprintf(stream, "  %-22s %12s\n", "workspace", BYTES(workspace));
 	HELD uint32_t *MAKE(list, graph->storages);
 	HELD enum alive_reason *MAKE(reason, graph->storages);
 	uint32_t count = list && reason ? plan_alive(plan, plan->ordered->peak_position, list) : 0, shown = 0;
@@ -330,7 +327,7 @@ static void write_blame(const struct plan *plan, FILE *stream)
 			continue;
 		const char *src = storage->allocator == NONE ? NULL : graph->op[storage->allocator].src;
 		fprintf(stream, "  %-22s %12s  %-14s %s%s%s\n", kind_names[storage->kind],
-			bytes_text(plan->laid_out->bytes[list[i]], text, sizeof text), alive_reason_text[reason[i]],
+			BYTES(plan->laid_out->bytes[list[i]]), alive_reason_text[reason[i]],
 			graph->tensor[storage->root].name, src ? "   " : "", src ? src : "");
 		shown++;
 	}

@@ -101,13 +101,13 @@ static void chrome_draw_verdict(struct frame *frame, const struct plan *plan)
 	frame_part(frame, &x, 1, end, role, "%s", verdict_plan_text(&verdict, text, sizeof text));
 	if (!fits) {
 		frame_part(frame, &x, 1, end, ROLE_BAD,
-			"%s too much", bytes_text(verdict.needed - verdict.cap, number, sizeof number));
+			"%s too much", BYTES(verdict.needed - verdict.cap));
 	}
 	if (plan->speed.time > 0)
-		frame_part(frame, &x, 1, end, ROLE_TEXT, "%s", time_text(plan->speed.time, text, sizeof text));
+		frame_part(frame, &x, 1, end, ROLE_TEXT, "%s", TIME(plan->speed.time));
 	if (plan->speed.time > 0 && plan->speed.tokens > 0) {
 		double rate = plan_speed_rate(&plan->speed) * plan->speed.devices;
-		frame_part(frame, &x, 1, end, ROLE_TEXT, "%s tokens/s", count_text((uint64_t)(rate + 0.5), number));
+		frame_part(frame, &x, 1, end, ROLE_TEXT, "%s tokens/s", COUNT((uint64_t)(rate + 0.5)));
 	}
 	bool proved = plan_is_proved(plan);
 	PRINT_TO(text, "at most %s above the least",

@@ -115,7 +115,7 @@ static void offer_names(struct completion *completion, const struct model *model
 	bool ops, bool tensors)
 {
 	size_t head = (size_t)(part - line);
-	char bytes[32], *note;
+	char *note;
 	if (!model->plan)
 		return;
 	const struct graph *graph = model->plan->graph;
@@ -124,7 +124,7 @@ static void offer_names(struct completion *completion, const struct model *model
 			snprintf(note, COMPLETION_NOTE, "op %u, %s", model->plan->ordered->position[i], graph->op[i].type);
 	for (uint32_t i = 0; tensors && i < graph->tensors; i++)
 		if ((note = completion_offer(completion, line, head, part, graph->tensor[i].name, "")))
-			snprintf(note, COMPLETION_NOTE, "tensor, %s %s", bytes_text(graph->tensor[i].bytes, bytes, sizeof bytes),
+			snprintf(note, COMPLETION_NOTE, "tensor, %s %s", BYTES(graph->tensor[i].bytes),
 				kind_names[graph->tensor[i].kind]);
 }
 

@@ -249,9 +249,9 @@ static void effect_text(const struct model *model, const struct preview *effect,
 	const struct plan *plan = model->plan;
 	int64_t peak = effect->peak_bytes - plan_peak(plan), arena = effect->arena_bytes - plan_arena(plan),
 			main = peak ? peak : arena;
-	char change[32], time[32];
+	char time[32];
 	int used = snprintf(text, size, "%s%s%s", effect->exact ? "" : wide ? "about " : "~ ", peak || !arena ? "" : "arena ",
-			    main ? change_text(main, change, sizeof change) : "the same");
+			    main ? CHANGE(main) : "the same");
 	if (wide && *time_change(model, effect, time, sizeof time))
 		snprintf(text + used, size - (size_t)used, ", %s time", time);
 }

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <wchar.h>
 
+#include "src/base/words.h"
+
 #define X(id, name) name,
 const char *const category_names[CATEGORIES] = { KINDS(X) "workspace" };
 #undef X
@@ -191,6 +193,11 @@ void frame_right(struct frame *frame, int x, int y, enum role role, const char *
 	frame_text(frame, x - width, y, width, role, text);
 }
 
+void frame_bytes(struct frame *frame, int x, int y, enum role role, int64_t bytes)
+{
+	frame_right(frame, x, y, role, BYTES(bytes));
+}
+
 bool frame_part(struct frame *frame, int *x, int y, int end, enum role role, const char *format, ...)
 {
 	char text[1024];
@@ -304,6 +311,11 @@ void frame_mark(struct frame *frame, struct rect rect, enum mark mark)
 			if (cell)
 				cell->marks |= (uint8_t)mark;
 		}
+}
+
+void frame_select(struct frame *frame, int y)
+{
+	frame_mark(frame, (struct rect){ 0, y, frame->window.width, 1 }, MARK_REVERSE);
 }
 
 /* ---- dumps ---- */

@@ -109,6 +109,7 @@ int frame_print(struct frame *frame, int x, int y, enum role role, const char *f
 	__attribute__((format(printf, 5, 6)));
 /* Ends before column x. */
 void frame_right(struct frame *frame, int x, int y, enum role role, const char *text);
+void frame_bytes(struct frame *frame, int x, int y, enum role role, int64_t bytes);
 /* A run of cells; and blanks for a whole rectangle. */
 void frame_repeat(struct frame *frame, int x, int y, int width, enum glyph glyph, enum role role);
 void frame_blank(struct frame *frame, struct rect rect);
@@ -116,6 +117,8 @@ void frame_blank(struct frame *frame, struct rect rect);
 void frame_box(struct frame *frame, struct rect rect, const char *title);
 /* Adds marks to cells that are drawn already. */
 void frame_mark(struct frame *frame, struct rect rect, enum mark mark);
+/* A row of the window in reverse. */
+void frame_select(struct frame *frame, int y);
 
 /* Cells that the text takes, without clipping. What is hidden or malformed takes one, a question mark. */
 int text_cells(const char *text);

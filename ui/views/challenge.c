@@ -146,7 +146,6 @@ static void run_selected(struct challenge *challenge, struct model *model)
 	if (challenge->done == challenge->problem.ops)
 		return;
 	int64_t before = challenge->reachable;
-	char now[32], was[32];
 	if (schedule_run(&challenge->schedule, challenge->done, challenge->candidate[challenge->selected].op) != OK)
 		return;
 	challenge->done++;
@@ -159,7 +158,7 @@ static void run_selected(struct challenge *challenge, struct model *model)
 	}
 	if (worse && challenge->done < challenge->problem.ops)
 		view_say(model, "from here the best you can reach is %s, before it was %s",
-			bytes_text(challenge->reachable, now, sizeof now), bytes_text(before, was, sizeof was));
+			BYTES(challenge->reachable), BYTES(before));
 }
 
 static void challenge_take_back(struct challenge *challenge, struct model *model)
@@ -236,13 +235,12 @@ static int score_of(const struct challenge *challenge)
 static void draw_score(struct frame *frame, const struct challenge *challenge)
 {
 	int x = 0, width = frame->window.width;
-	char bytes[32];
 	frame_part(frame, &x, 0, width, ROLE_LABEL, "%u of %u ops", challenge->done, challenge->problem.ops);
-	frame_part(frame, &x, 0, width, ROLE_TITLE, "your peak %s", bytes_text(challenge->peak, bytes, sizeof bytes));
+	frame_part(frame, &x, 0, width, ROLE_TITLE, "your peak %s", BYTES(challenge->peak));
 	bool lost = challenge->reachable > challenge->optimum;
 	if (challenge->done < challenge->problem.ops)
 		frame_part(frame, &x, 0, width, lost ? ROLE_WARN : ROLE_GOOD,
-			"reachable %s", bytes_text(challenge->reachable, bytes, sizeof bytes));
+			"reachable %s", BYTES(challenge->reachable));
 }
 
 /* At the right end of a line across. */
@@ -270,7 +268,7 @@ static char *lost_text(const struct challenge *challenge, const struct model *mo
 static void draw_result(
 	struct frame *frame, struct rect rect, const struct challenge *challenge, const struct model *model)
 {
-	char text[200], lost[120], ours[32], best[32], more[32], hints[32];
+	char text[200], lost[120], ours[32], best[32], hints[32];
 	int64_t difference = challenge->peak - challenge->optimum;
 	PRINT_TO(hints, "%u hint%s", challenge->hints, challenge->hints == 1 ? "" : "s");
 	PRINT_TO(text, "your order: peak %s; %s: %s", bytes_text(challenge->peak, ours, sizeof ours),
@@ -279,7 +277,7 @@ static void draw_result(
 	frame_wrapped(frame, (struct rect){ 0, rect.y, rect.width, used }, ROLE_TITLE, text);
 	if (difference > 0)
 		PRINT_TO(text, "%s, %.1f %% more, with %s%s. u goes back, y ends",
-			change_text(difference, more, sizeof more),
+			CHANGE(difference),
 			challenge->optimum > 0 ? 100.0 * (double)difference / (double)challenge->optimum : 0.0, hints,
 			lost_text(challenge, model, lost, sizeof lost));
 	else

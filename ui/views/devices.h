@@ -42,3 +42,4 @@ void places_free(struct place_list *list);
 
 /* "1.25 ms", "31 us". Returns text. */
 char *time_text(int64_t picoseconds, char *text, size_t size);
+#define TIME(picoseconds) time_text(picoseconds, (char[32]){ 0 }, 32)

@@ -100,7 +100,7 @@ void figures_draw(struct frame *frame, struct figure_rows *rows, const struct mo
 		bool selected = rows->top + (uint32_t)i == rows->selected;
 		draw_figure(frame, 1 + i, width, &figure[rows->top + (uint32_t)i], selected ? model->typed : NULL);
 		if (selected && !model->typed)
-			frame_mark(frame, (struct rect){ 0, 1 + i, width, 1 }, MARK_REVERSE);
+			frame_select(frame, 1 + i);
 	}
 	struct rect below = { 1, rows->page + 2, width - 2, height - rows->page - 2 };
 	if (below.height < 1)

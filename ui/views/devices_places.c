@@ -121,16 +121,16 @@ static void devices_places_draw_row(
 		right -= AMOUNT;
 	}
 	int64_t redundant = sharded->redundant[graph->tensor[tensor].storage];
-	frame_right(frame, right, y, redundant ? ROLE_WARN : ROLE_FAINT, bytes_text(redundant, text, sizeof text));
+	frame_bytes(frame, right, y, redundant ? ROLE_WARN : ROLE_FAINT, redundant);
 	if (frame->window.width >= BYTES_WIDE)
-		frame_right(frame, right - AMOUNT, y, ROLE_TEXT, bytes_text(bytes_here(sharded, tensor), text, sizeof text));
+		frame_bytes(frame, right - AMOUNT, y, ROLE_TEXT, bytes_here(sharded, tensor));
 }
 
 /* One placement: its bytes, and the time of its collectives, beside those of the plan. */
 static void devices_places_draw_choice(struct frame *frame, int y, const struct sharded *sharded, uint32_t tensor,
 	uint32_t axis, const struct place_choice *choice, const struct place_choice *now)
 {
-	char word[40], text[64], change[40];
+	char word[40], text[64];
 	int x = 3 +
 		frame_print(frame, 3, y, choice->chosen ? ROLE_TITLE : ROLE_TEXT, "%-3s %-8s",
 			sharded->sharding.mesh.axis[axis].name,
@@ -138,13 +138,13 @@ static void devices_places_draw_choice(struct frame *frame, int y, const struct 
 		1;
 	int64_t bytes = choice->bytes - now->bytes, time = choice->time - now->time;
 	frame_right(frame, x + AMOUNT, y, ROLE_TEXT,
-		choice->chosen ? bytes_text(choice->bytes, text, sizeof text) : change_text(bytes, text, sizeof text));
+		choice->chosen ? BYTES(choice->bytes) : CHANGE(bytes));
 	time_text(time < 0 ? -time : time, word, sizeof word);
 	PRINT_TO(text, "%s%s",
 		choice->chosen ? ""
 		: time < 0 ? "-"
 		: "+",
-		choice->chosen ? time_text(choice->time, change, sizeof change) : word);
+		choice->chosen ? TIME(choice->time) : word);
 	frame_right(frame, x + 2 * AMOUNT + 1, y, time < 0 ? ROLE_GOOD : time > 0 ? ROLE_BAD : ROLE_FAINT, text);
 	x += 2 * AMOUNT + 3;
 	frame_text(frame, x, y, frame->window.width - x, ROLE_FAINT,
@@ -192,7 +192,7 @@ void places_draw(struct frame *frame, struct place_list *list, struct model *mod
 		devices_places_draw_row(
 			frame, 1 + i, model->plan->transformed->sharded, list->row[list->top + (uint32_t)i], name, kinds);
 		if (list->top + (uint32_t)i == list->selected)
-			frame_mark(frame, (struct rect){ 0, 1 + i, frame->window.width, 1 }, MARK_REVERSE);
+			frame_select(frame, 1 + i);
 	}
 	if (list->rows == 0)
 		frame_print(frame, 1, 1, ROLE_FAINT, "no tensor's name or kind contains \"%s\"", list->filter);

@@ -21,33 +21,31 @@ enum { COUNT_END = 30, BYTES_END = 42, TIME_END = 54 };
 static void devices_traffic_draw_line(struct frame *frame, int y, enum role role, const char *axis, const char *name,
 	uint32_t count, int64_t bytes, int64_t time)
 {
-	char text[32];
 	frame_text(frame, 1, y, 5, role, axis);
 	frame_text(frame, 6, y, COUNT_END - 12, role, name);
-	frame_right(frame, COUNT_END, y, role, count_text(count, text));
-	frame_right(frame, BYTES_END, y, role, bytes_text(bytes, text, sizeof text));
-	frame_right(frame, TIME_END, y, role, time_text(time, text, sizeof text));
+	frame_right(frame, COUNT_END, y, role, COUNT(count));
+	frame_bytes(frame, BYTES_END, y, role, bytes);
+	frame_right(frame, TIME_END, y, role, TIME(time));
 }
 
 /* What each stream of a device does in the simulated step. Returns the next row. */
 static int draw_streams(struct frame *frame, int y, const struct plan *plan)
 {
 	const struct step_whole *time = &plan->time->whole;
-	char text[32];
 	frame_text(frame, 1, y, COUNT_END - 10, ROLE_LABEL, "stream");
 	frame_right(frame, COUNT_END, y, ROLE_LABEL, "busy");
 	frame_right(frame, BYTES_END, y, ROLE_LABEL, "exposed");
 	frame_right(frame, TIME_END, y++, ROLE_LABEL, "idle");
 	for (uint32_t s = 0; s < plan->time->model.streams; s++, y++) {
 		frame_text(frame, 1, y, COUNT_END - 10, ROLE_TEXT, plan_time_stream(plan->transformed->sharded, s));
-		frame_right(frame, COUNT_END, y, ROLE_TEXT, time_text(time->busy[s], text, sizeof text));
+		frame_right(frame, COUNT_END, y, ROLE_TEXT, TIME(time->busy[s]));
 		if (s > 0)
 			frame_right(frame, BYTES_END, y, time->exposed[s] ? ROLE_TEXT : ROLE_FAINT,
-				time_text(time->exposed[s], text, sizeof text));
-		frame_right(frame, TIME_END, y, ROLE_FAINT, time_text(time->total - time->busy[s], text, sizeof text));
+				TIME(time->exposed[s]));
+		frame_right(frame, TIME_END, y, ROLE_FAINT, TIME(time->total - time->busy[s]));
 	}
 	frame_text(frame, 1, y, COUNT_END - 10, ROLE_TITLE, "step");
-	frame_right(frame, COUNT_END, y++, ROLE_TITLE, time_text(time->total, text, sizeof text));
+	frame_right(frame, COUNT_END, y++, ROLE_TITLE, TIME(time->total));
 	return y;
 }
 

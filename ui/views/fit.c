@@ -98,7 +98,7 @@ static void fit_draw_way(
 	struct frame *frame, int y, const struct model *model, const struct fit_way *way, bool selected)
 {
 	const struct fit_list *list = &model->ways->list;
-	char text[FIT_CELLS][32] = { "" }, count[32], name[FIT_SET_SIZE];
+	char text[FIT_CELLS][32] = { "" }, name[FIT_SET_SIZE];
 	enum role usual = !way->planned ? ROLE_FAINT : way->fits ? ROLE_GOOD : ROLE_TEXT, role[FIT_CELLS] = { usual,
 		!way->planned ? ROLE_FAINT : !way->fits ? ROLE_BAD : *way->reason ? ROLE_WARN : ROLE_GOOD,
 		!way->planned ? ROLE_FAINT : way->extra > 0 ? ROLE_WARN : ROLE_TEXT, usual, ROLE_FAINT };
@@ -107,7 +107,7 @@ static void fit_draw_way(
 	if (way->planned || way->above) {
 		bytes_text(way->came.needs, text[0], sizeof *text);
 		snprintf(text[1], sizeof *text, way->fits ? *way->reason ? "fits?" : "fits" : "+%s",
-			bytes_text(way->came.needs - list->budget, count, sizeof count));
+			BYTES(way->came.needs - list->budget));
 	}
 	if (!way->planned)
 		snprintf(text[2], sizeof *text, way->above ? "never" : "refused");
@@ -121,7 +121,7 @@ static void fit_draw_way(
 	frame_name(frame, 3, y, right - 3, usual, fit_name(set, name, sizeof name));
 	if (selected) {
 		frame_glyph(frame, 1, y, GLYPH_INCREASE, ROLE_KEY);
-		frame_mark(frame, (struct rect){ 0, y, frame->window.width, 1 }, MARK_REVERSE);
+		frame_select(frame, y);
 	}
 }
 
@@ -181,7 +181,7 @@ static void fit_draw_none(struct frame *frame, int y, const struct fit_list *lis
 		if (list->way[i].planned && (!least || list->way[i].came.needs < least->came.needs))
 			least = &list->way[i];
 	frame_print(frame, 1, y, ROLE_BAD, "no change fits %s%s%s%s%s",
-		bytes_text(list->budget, bytes[0], sizeof *bytes), least ? "; least: " : "",
+		BYTES(list->budget), least ? "; least: " : "",
 		least ? fit_name(fit_set_of(least), name, sizeof name) : "", least ? ", " : "",
 		least ? bytes_text(least->came.needs, bytes[1], sizeof *bytes) : "");
 }
@@ -229,7 +229,7 @@ static void fit_draw_list(struct frame *frame, struct fit_view *view, const stru
 static void fit_draw_held(struct frame *frame, const struct plan *plan)
 {
 	struct verdict verdict = plan_verdict(plan);
-	char text[64], bytes[32];
+	char text[64];
 	bool more = true;
 	int x = 0;
 	while (more) {
@@ -237,7 +237,7 @@ static void fit_draw_held(struct frame *frame, const struct plan *plan)
 		for (int part = 1; part < LEDGER_PARTS; part++)
 			most = verdict.part[part] > verdict.part[most] ? part : most;
 		PRINT_TO(text, "%s%s %s", x ? "" : "held by ", ledger_names[most],
-			bytes_text(verdict.part[most], bytes, sizeof bytes));
+			BYTES(verdict.part[most]));
 		more = verdict.part[most] > verdict.needed / 100 &&
 			frame_part(frame, &x, 0, frame->window.width, ROLE_TEXT, "%s", text);
 		verdict.part[most] = 0;

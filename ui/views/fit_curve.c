@@ -121,8 +121,8 @@ static void fit_curve_draw_scales(struct frame *frame, const struct scales *scal
 	PRINT_TO(text, "+%.3g %%", scales->top);
 	frame_right(frame, scales->rect.x - 1, scales->rect.y, ROLE_LABEL, text);
 	frame_right(frame, scales->rect.x - 1, bottom - 1, ROLE_LABEL, "+0 %");
-	frame_text(frame, scales->rect.x, bottom + 1, 12, ROLE_LABEL, bytes_text((int64_t)scales->left, text, sizeof text));
-	frame_right(frame, right, bottom + 1, ROLE_LABEL, bytes_text((int64_t)scales->right, text, sizeof text));
+	frame_text(frame, scales->rect.x, bottom + 1, 12, ROLE_LABEL, BYTES((int64_t)scales->left));
+	frame_bytes(frame, right, bottom + 1, ROLE_LABEL, (int64_t)scales->right);
 	if (scales->rect.width > 64)
 		frame_text(frame, scales->rect.x + scales->rect.width / 2 - 18, bottom + 1, 40, ROLE_FAINT,
 			"extra time over memory, in its order");

@@ -135,12 +135,12 @@ static int value_column(const struct frame *frame)
 
 static void frequency_draw_row(struct frame *frame, int y, const struct frequency_row *row, int64_t peak)
 {
-	char text[300], count[32];
+	char text[300];
 	double share = peak > 0 ? (double)row->at_peak / (double)peak : 0;
-	frame_right(frame, 8, y, ROLE_TEXT, count_text(row->count, count));
+	frame_right(frame, 8, y, ROLE_TEXT, COUNT(row->count));
 	if (!frequency_is_narrow(frame))
-		frame_right(frame, 18, y, ROLE_TEXT, bytes_text(row->bytes, text, sizeof text));
-	frame_right(frame, frequency_is_narrow(frame) ? 18 : 28, y, ROLE_TITLE, bytes_text(row->at_peak, text, sizeof text));
+		frame_bytes(frame, 18, y, ROLE_TEXT, row->bytes);
+	frame_bytes(frame, frequency_is_narrow(frame) ? 18 : 28, y, ROLE_TITLE, row->at_peak);
 	PRINT_TO(text, "%.1f %%", 100 * share);
 	if (!frequency_is_narrow(frame))
 		frame_right(frame, 36, y, ROLE_TEXT, text);
@@ -163,7 +163,7 @@ void frequency_draw(struct frequency *frequency, const struct plan *plan, struct
 	for (int i = 0; i < page && frequency->top + (uint32_t)i < frequency->rows; i++) {
 		frequency_draw_row(frame, HEAD + i, &frequency->row[frequency->top + (uint32_t)i], plan_peak(plan));
 		if (frequency->top + (uint32_t)i == frequency->selected)
-			frame_mark(frame, (struct rect){ 0, HEAD + i, width, 1 }, MARK_REVERSE);
+			frame_select(frame, HEAD + i);
 	}
 	frame_words(frame, 0, frame->window.height - 1, frame->window.width, ROLE_FAINT,
 		"Enter lists a row, o counts by the next field");

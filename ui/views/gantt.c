@@ -223,9 +223,7 @@ static void gantt_draw_amounts(
 		timetable->pipeline_time ? 100 * busy / (end - first) / (double)timetable->pipeline_time : 0.0);
 	frame_right(frame, right - 10, y, ROLE_TEXT, text);
 	bool worst = timetable->worst >= first && timetable->worst < end;
-	frame_right(frame, right, y,
-		limit >= 0 && most > limit ? ROLE_BAD : worst ? ROLE_PEAK : ROLE_FAINT,
-		bytes_text(most, text, sizeof text));
+	frame_bytes(frame, right, y, limit >= 0 && most > limit ? ROLE_BAD : worst ? ROLE_PEAK : ROLE_FAINT, most);
 }
 
 static void draw_rows(struct frame *frame, const struct gantt *gantt, const struct timetable *timetable, int64_t limit)
@@ -253,7 +251,7 @@ static void gantt_draw_axis(struct frame *frame, const struct gantt *gantt, int 
 {
 	char text[32];
 	int x = gantt->plot.x, width = gantt->plot.width;
-	int used = frame_text(frame, x, y, width, ROLE_LABEL, time_text(gantt->from, text, sizeof text));
+	int used = frame_text(frame, x, y, width, ROLE_LABEL, TIME(gantt->from));
 	time_text(gantt->from + gantt->span, text, sizeof text);
 	if (used + text_cells(text) < width)
 		frame_right(frame, x + width, y, ROLE_LABEL, text);
@@ -264,7 +262,6 @@ static void gantt_draw_axis(struct frame *frame, const struct gantt *gantt, int 
 static void draw_totals(
 	struct frame *frame, int y, int end, const struct gantt *gantt, const struct timetable *timetable)
 {
-	char word[32];
 	int x = 0;
 	if (timetable->ranks == 1)
 		frame_part(frame, &x, y, end, ROLE_TITLE, "1 rank"); /* a schedule orders several */
@@ -273,10 +270,10 @@ static void draw_totals(
 	frame_part(frame, &x, y, end, ROLE_TITLE, "bubble %.1f %%", timetable_bubble(timetable) / 10.0);
 	if (gantt->passes > 1) {
 		frame_part(frame, &x, y, end, ROLE_WARN,
-			"one of %lld passes %s", (long long)gantt->passes, time_text(timetable->time, word, sizeof word));
+			"one of %lld passes %s", (long long)gantt->passes, TIME(timetable->time));
 	}
 	frame_part(frame, &x, y, end, ROLE_TEXT,
-		"step %s", time_text(gantt->passes > 1 ? gantt->step : timetable->time, word, sizeof word));
+		"step %s", TIME(gantt->passes > 1 ? gantt->step : timetable->time));
 	if (gantt->group > 1)
 		frame_part(frame, &x, y, end, ROLE_FAINT, "%u a row", gantt->group);
 	frame_part(frame, &x, y, end, ROLE_TEXT,
@@ -333,11 +330,11 @@ static void gantt_draw_info(struct frame *frame, int y, const struct gantt *gant
 	struct slot_reason reason = timetable_reason(timetable, gantt->rank, gantt->slot);
 	const struct pipeline_slot *other = timetable_slot(timetable, reason.rank, reason.slot);
 	size_t at = (size_t)gantt->rank * timetable->slots + gantt->slot;
-	char text[200], pass[80], from[32], to[32];
+	char text[200], pass[80], from[32];
 	int width = frame->window.width;
 	frame_print(frame, 0, y, ROLE_TITLE, "rank %u: %s, %s to %s", gantt->rank,
-		pass_text(timetable, slot, pass, sizeof pass), time_text(slot->begin, from, sizeof from),
-		time_text(slot->end, to, sizeof to));
+		pass_text(timetable, slot, pass, sizeof pass), TIME(slot->begin),
+		TIME(slot->end));
 	if (reason.wait == WAIT_START)
 		PRINT_TO(text, "begins the step");
 	else {
@@ -348,14 +345,14 @@ static void gantt_draw_info(struct frame *frame, int y, const struct gantt *gant
 	int x = frame_text(frame, 0, y + 1, width, ROLE_TEXT, text);
 	int64_t before = gantt->slot ? timetable_slot(timetable, gantt->rank, gantt->slot - 1)->end : 0;
 	if (slot->begin > before) {
-		frame_part(frame, &x, y + 1, width, ROLE_WARN, "%s idle before", time_text(slot->begin - before, from, sizeof from));
+		frame_part(frame, &x, y + 1, width, ROLE_WARN, "%s idle before", TIME(slot->begin - before));
 	}
 	x = frame_print(frame, 0, y + 2, ROLE_TEXT, "holds %s, %u in flight",
-		bytes_text(timetable->bytes[at], from, sizeof from), in_flight(timetable, gantt->rank, gantt->slot));
+		BYTES(timetable->bytes[at]), in_flight(timetable, gantt->rank, gantt->slot));
 	frame_part(frame, &x, y + 2, width, ROLE_FAINT,
-		"at most %s", bytes_text(timetable_peak(timetable, gantt->rank), from, sizeof from));
+		"at most %s", BYTES(timetable_peak(timetable, gantt->rank)));
 	frame_part(frame, &x, y + 2, width, ROLE_TEXT,
-		"rank %u needs %s", gantt->planned, bytes_text(gantt->needs, from, sizeof from));
+		"rank %u needs %s", gantt->planned, BYTES(gantt->needs));
 }
 
 /* ---- all of it ---- */

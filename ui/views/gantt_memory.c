@@ -55,12 +55,10 @@ static void draw_band(struct frame *frame, struct rect band, const struct gantt 
 	frame_text(
 		frame, 0, band.y, band.x - 1, here ? ROLE_TITLE : ROLE_LABEL, gantt_rank_text(rank, rank + 1, text, sizeof text));
 	if (band.height > 1)
-		frame_right(frame, band.x - 1, band.y + 1, scale == limit ? ROLE_BUDGET : ROLE_LABEL,
-			bytes_text(scale, text, sizeof text));
+		frame_bytes(frame, band.x - 1, band.y + 1, scale == limit ? ROLE_BUDGET : ROLE_LABEL, scale);
 	gantt_memory_draw_area(frame, band, gantt, timetable, rank, scale, limit);
-	frame_right(frame, band.x + band.width + AMOUNT, band.y,
-		limit >= 0 && most > limit ? ROLE_BAD : worst ? ROLE_PEAK : ROLE_FAINT,
-		bytes_text(most, text, sizeof text));
+	frame_bytes(frame, band.x + band.width + AMOUNT, band.y,
+		limit >= 0 && most > limit ? ROLE_BAD : worst ? ROLE_PEAK : ROLE_FAINT, most);
 	int peak = worst
 		? gantt_column_of(gantt, timetable_slot(timetable, timetable->worst, timetable->peak[timetable->worst])->begin)
 		: -1;

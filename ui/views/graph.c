@@ -283,7 +283,7 @@ static void draw_module(
 	const int64_t amount[] = { module->at_peak, module->persistent, module->made };
 	char text[48];
 	for (int i = shown - 1; i >= 0; i--, right -= AMOUNT)
-		frame_right(frame, right, y, amount[i] ? ROLE_TEXT : ROLE_FAINT, bytes_text(amount[i], text, sizeof text));
+		frame_bytes(frame, right, y, amount[i] ? ROLE_TEXT : ROLE_FAINT, amount[i]);
 	bool leaf = module->first_child == NONE && csr_length(&view->tree.own, line->id) == 0;
 	frame_glyph(frame, x, y, leaf ? GLYPH_DOT : view->unfolded[line->id] ? GLYPH_UNFOLDED : GLYPH_FOLDED, ROLE_KEY);
 	const char *name = line->id == 0 ? model->plan->graph->name : module->name;
@@ -298,9 +298,9 @@ static void draw_op(struct frame *frame, int y, const struct model *model, const
 {
 	const struct op *op = &model->plan->graph->op[line->id];
 	int x = 2 * (int)line->depth, right = frame->window.width;
-	char text[48], bytes[32];
+	char text[48];
 	PRINT_TO(text, "live %s",
-		bytes_text(model->plan->ordered->live[model->plan->ordered->position[line->id]], bytes, sizeof bytes));
+		BYTES(model->plan->ordered->live[model->plan->ordered->position[line->id]]));
 	frame_right(frame, right, y, ROLE_FAINT, text);
 	right -= AMOUNT + 5;
 	struct details details;
@@ -339,7 +339,7 @@ static int draw_tensor(struct frame *frame, int y, int rows, const struct model 
 {
 	const struct graph *graph = model->plan->graph;
 	const struct tensor *tensor = &graph->tensor[id];
-	char bytes[32], shape[300], other[200];
+	char shape[300], other[200];
 	int room = frame->window.width - NAME_AT;
 	uint32_t users = csr_length(&graph->users, tensor->storage);
 	if (reads)
@@ -347,7 +347,7 @@ static int draw_tensor(struct frame *frame, int y, int rows, const struct model 
 	else
 		PRINT_TO(other, "used by %u", users > 0 ? users - 1 : 0);
 	frame_text(frame, 1, y, 8, ROLE_LABEL, reads ? "reads" : "writes");
-	frame_right(frame, 9 + AMOUNT, y, ROLE_TEXT, bytes_text(tensor->bytes, bytes, sizeof bytes));
+	frame_bytes(frame, 9 + AMOUNT, y, ROLE_TEXT, tensor->bytes);
 	int x = NAME_AT + frame_name(frame, NAME_AT, y, room / 2, item_role(model->plan, tensor->storage),
 		tensor->name) + 2;
 	int cells = graph_explain(model, model->factors, id, shape), most = frame->window.width - SHAPE_AT;
@@ -413,7 +413,7 @@ static void graph_draw(void *state, struct model *model, struct frame *frame)
 		else
 			draw_module(frame, 1 + i, view, model, line);
 		if (view->top + (uint32_t)i == view->selected)
-			frame_mark(frame, (struct rect){ 0, 1 + i, frame->window.width, 1 }, MARK_REVERSE);
+			frame_select(frame, 1 + i);
 	}
 	if (below)
 		graph_draw_neighbours(frame, height - below, model);

@@ -376,9 +376,9 @@ static void draw_selected(struct frame *frame, int y, const struct model *model)
 	int width = frame->window.width;
 	if (storage >= plan->graph->storages || plan->laid_out->first[storage] == NONE)
 		return;
-	char bytes[32], offset[32], text[160];
-	PRINT_TO(text, "%s at %s, ops %u..%u", bytes_text(plan->laid_out->bytes[storage], bytes, sizeof bytes),
-		bytes_text(plan->laid_out->offset[storage], offset, sizeof offset), plan->laid_out->first[storage],
+	char text[160];
+	PRINT_TO(text, "%s at %s, ops %u..%u", BYTES(plan->laid_out->bytes[storage]),
+		BYTES(plan->laid_out->offset[storage]), plan->laid_out->first[storage],
 		plan->laid_out->last[storage]);
 	int room = width - text_cells(text) - 2;
 	int x = room >= 5 ? frame_name(frame, 0, y, room, item_role(plan, storage), storage_name(plan, storage)) + 2 : 0;
@@ -395,12 +395,11 @@ struct flank {
 
 static struct flank flank_of(const struct model *model, bool above, uint32_t item, int64_t hole)
 {
-	char bytes[32];
 	struct flank flank = { .role = hole > 0 ? ROLE_WARN : ROLE_LABEL,
 		.of_name = ROLE_FAINT,
 		.name = above ? "the arena's end" : "address 0" };
 	PRINT_TO(flank.text, hole > 0 ? "%s %s free, then " : "%s ", above ? "above" : "below",
-		bytes_text(hole, bytes, sizeof bytes));
+		BYTES(hole));
 	if (item != NONE) {
 		flank.of_name = item_role(model->plan, item);
 		flank.name = item_name(model->plan, item);
@@ -440,23 +439,22 @@ static void map_draw_info(struct frame *frame, int y, const struct model *model)
 	uint32_t position = model_position(model);
 	struct holes holes = plan_holes(model->index, position);
 	int x = 0, width = frame->window.width;
-	char a[32], b[32];
 	frame_part(frame, &x, y, width, ROLE_TEXT,
-		"op %u: %s live", position, bytes_text(plan->ordered->live[position], a, sizeof a));
+		"op %u: %s live", position, BYTES(plan->ordered->live[position]));
 	frame_part(frame, &x, y, width, ROLE_TEXT,
-		"%u hole%s, %s", holes.count, holes.count == 1 ? "" : "s", bytes_text(holes.total, a, sizeof a));
+		"%u hole%s, %s", holes.count, holes.count == 1 ? "" : "s", BYTES(holes.total));
 	if (holes.count > 0)
 		frame_part(frame, &x, y, width, ROLE_TEXT,
-			"largest %s at %s", bytes_text(holes.largest, a, sizeof a), bytes_text(holes.largest_offset, b, sizeof b));
+			"largest %s at %s", BYTES(holes.largest), BYTES(holes.largest_offset));
 	if (x > 0)
 		view_source(frame, x + 2, y, width - x - 2, &plan->graph->op[model->op]);
 	x = 0;
-	frame_part(frame, &x, y + 1, width, ROLE_TEXT, "arena %s", bytes_text(plan_arena(plan), a, sizeof a));
+	frame_part(frame, &x, y + 1, width, ROLE_TEXT, "arena %s", BYTES(plan_arena(plan)));
 	double fragmentation = plan_peak(plan) > 0
 		? 100.0 * (double)(plan_arena(plan) - plan_peak(plan)) / (double)plan_peak(plan)
 		: 0;
 	frame_part(frame, &x, y + 1, width, ROLE_TEXT, "%s %.2f %%", width >= 56 ? "fragmentation" : "frag.", fragmentation);
-	frame_part(frame, &x, y + 1, width, ROLE_FAINT, "needs %s", bytes_text(plan_verdict(plan).needed, a, sizeof a));
+	frame_part(frame, &x, y + 1, width, ROLE_FAINT, "needs %s", BYTES(plan_verdict(plan).needed));
 }
 
 /* The map and the lines below it, in the frame's window. */
@@ -473,13 +471,12 @@ static void map_draw_plot(struct map *map, const struct model *model, struct fra
 	}
 	draw_tiles(frame, map, model, left, height);
 	int64_t low, high;
-	char text[32];
 	range(map, model, &low, &high);
 	if (left) {
-		frame_right(frame, left - 1, 0, ROLE_FAINT, bytes_text(high, text, sizeof text));
-		frame_right(frame, left - 1, height - 1, ROLE_FAINT, bytes_text(low, text, sizeof text));
+		frame_bytes(frame, left - 1, 0, ROLE_FAINT, high);
+		frame_bytes(frame, left - 1, height - 1, ROLE_FAINT, low);
 		if (height >= 5)
-			frame_right(frame, left - 1, height / 2, ROLE_FAINT, bytes_text(low + (high - low) / 2, text, sizeof text));
+			frame_bytes(frame, left - 1, height / 2, ROLE_FAINT, low + (high - low) / 2);
 	}
 	map->left = left;
 	map->width = width;

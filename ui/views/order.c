@@ -95,17 +95,16 @@ static void order_draw_pane(
 static void draw_hand(struct frame *frame, int y, const struct order_view *view, const struct model *model)
 {
 	const struct order_schedule *schedule = &view->schedule;
-	char peak[32], change[32];
 	int64_t difference = schedule->peak - plan_peak(model->plan);
 	if (schedule->moves == 0) {
-		frame_print(frame, 0, y, ROLE_LABEL, "peak %s at op %u", bytes_text(schedule->peak, peak, sizeof peak),
+		frame_print(frame, 0, y, ROLE_LABEL, "peak %s at op %u", BYTES(schedule->peak),
 			schedule->peak_position);
 		return;
 	}
 	int x = frame_print(frame, 0, y, ROLE_LABEL, "by hand, %u move%s: peak %s at op %u  ", schedule->moves,
-		schedule->moves == 1 ? "" : "s", bytes_text(schedule->peak, peak, sizeof peak), schedule->peak_position);
+		schedule->moves == 1 ? "" : "s", BYTES(schedule->peak), schedule->peak_position);
 	frame_text(frame, x, y, frame->window.width - x, difference > 0 ? ROLE_BAD : difference < 0 ? ROLE_GOOD : ROLE_TEXT,
-		   difference ? change_text(difference, change, sizeof change) : "as planned");
+		   difference ? CHANGE(difference) : "as planned");
 }
 
 static void order_draw(void *state, struct model *model, struct frame *frame)

@@ -80,8 +80,8 @@ static int order_rows_draw_row(struct frame *frame, int y, const struct order_ro
 	int x = NUMBER;
 	enum role role = waiting ? ROLE_FAINT : ROLE_TEXT;
 	if (!waiting)
-		frame_right(frame, x + AMOUNT - 1, y, schedule->live[position] == schedule->peak ? ROLE_PEAK : ROLE_TEXT,
-			    bytes_text(schedule->live[position], text, sizeof text));
+		frame_bytes(frame, x + AMOUNT - 1, y, schedule->live[position] == schedule->peak ? ROLE_PEAK : ROLE_TEXT,
+			schedule->live[position]);
 	x += AMOUNT;
 	if (frame->window.width >= 70) {
 		if (!waiting)
@@ -142,7 +142,7 @@ void order_items_draw(struct frame *frame, int y, const struct model *model, con
 	FOR(i, count)
 		sum += problem->size[item[i]];
 	frame_text(frame, 0, y, AMOUNT, ROLE_LABEL, verb);
-	frame_right(frame, 15, y, count ? role : ROLE_FAINT, bytes_text(sum, text, sizeof text));
+	frame_bytes(frame, 15, y, count ? role : ROLE_FAINT, sum);
 	int x = 17;
 	FOR(i, count) {
 		int room = frame->window.width - x;
@@ -169,12 +169,11 @@ void order_candidates_title(
 void order_candidate_draw(struct frame *frame, int y, const struct model *model, const struct candidate *candidate,
 	int64_t before, bool chosen, const struct details *details)
 {
-	char during[32], after[32];
 	if (chosen)
 		frame_glyph(frame, 0, y, GLYPH_INCREASE, ROLE_KEY);
-	frame_right(frame, 11, y, chosen ? ROLE_TITLE : ROLE_TEXT, bytes_text(candidate->during, during, sizeof during));
+	frame_bytes(frame, 11, y, chosen ? ROLE_TITLE : ROLE_TEXT, candidate->during);
 	frame_right(frame, 22, y, candidate->after < before ? ROLE_GOOD : candidate->after > before ? ROLE_WARN : ROLE_FAINT,
-		    change_text(candidate->after - before, after, sizeof after));
+		    CHANGE(candidate->after - before));
 	const struct op *op = &model->plan->graph->op[candidate->op];
 	int end = details->count ? details->from : frame->window.width;
 	int x = CANDIDATE + frame_name(frame, CANDIDATE, y, end - CANDIDATE, chosen ? ROLE_TITLE : ROLE_TEXT, op->name);

@@ -12,18 +12,17 @@ enum { EFFORT = 12, PEAK = 24, BOUND = 35, LOG_GAP = 45, BY = 47 };
 static void runs_log_draw_bound(struct frame *frame, int y, int64_t best, int64_t bound, bool proved)
 {
 	char text[32];
-	frame_right(frame, PEAK, y, ROLE_TEXT, bytes_text(best, text, sizeof text));
+	frame_bytes(frame, PEAK, y, ROLE_TEXT, best);
 	if (bound < 0)
 		return;
-	frame_right(frame, BOUND, y, ROLE_BOUND, bytes_text(bound, text, sizeof text));
+	frame_bytes(frame, BOUND, y, ROLE_BOUND, bound);
 	frame_right(
 		frame, LOG_GAP, y, proved ? ROLE_GOOD : ROLE_WARN, proved ? "proved" : gap_text(best, bound, text, sizeof text));
 }
 
 static void draw_improvement(struct frame *frame, int y, const struct improvement *improvement)
 {
-	char text[32];
-	frame_right(frame, EFFORT, y, ROLE_FAINT, count_text(improvement->ticks, text));
+	frame_right(frame, EFFORT, y, ROLE_FAINT, COUNT(improvement->ticks));
 	runs_log_draw_bound(frame, y, improvement->peak, improvement->bound, improvement->peak == improvement->bound);
 	frame_name(frame, BY, y, frame->window.width - BY, ROLE_TEXT, improvement->winner ? improvement->winner : "");
 }
@@ -251,7 +250,7 @@ static void runs_draw_run(struct frame *frame, int y, const struct runs *runs, c
 	frame_right(frame, NUMBER, y, ROLE_FAINT, text);
 	runs_draw_row(frame, y, runs, model, plan, &runs->verdict[i]);
 	if (row == runs->selected)
-		frame_mark(frame, (struct rect){ 0, y, frame->window.width, 1 }, MARK_REVERSE);
+		frame_select(frame, y);
 }
 
 /* ---- side by side ---- */
@@ -317,15 +316,14 @@ static void draw_holders(struct frame *frame, struct rect rect, const struct bes
 {
 	static const char *const heads[2] = { "at its peak only the baseline has", "at its peak only this plan has" };
 	int y = rect.y;
-	char text[32];
 	FOR_INT(side, 2) {
 		int64_t sum = 0;
 		FOR(i, beside->holders[side])
 			sum += beside->holder[side][i].bytes;
 		frame_print(frame, rect.x, y++, side == 0 ? ROLE_BASELINE : ROLE_LABEL, "%s %s", heads[side],
-			bytes_text(sum, text, sizeof text));
+			BYTES(sum));
 		for (uint32_t i = 0; i < beside->holders[side] && i + 1 < (uint32_t)rect.height / 2; i++) {
-			frame_right(frame, rect.x + 10, y, ROLE_TEXT, bytes_text(beside->holder[side][i].bytes, text, sizeof text));
+			frame_bytes(frame, rect.x + 10, y, ROLE_TEXT, beside->holder[side][i].bytes);
 			frame_name(frame, rect.x + 12, y++, rect.width - 12, ROLE_TEXT, beside->holder[side][i].place);
 		}
 	}

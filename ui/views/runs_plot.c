@@ -114,9 +114,9 @@ static void runs_plot_draw_scales(struct frame *frame, const struct plot *plot, 
 		frame_glyph(frame, plot->rect.x - 1, y, GLYPH_VERTICAL, ROLE_LINE);
 	frame_glyph(frame, plot->rect.x - 1, bottom, GLYPH_BOTTOM_LEFT, ROLE_LINE);
 	frame_repeat(frame, plot->rect.x, bottom, plot->rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
-	frame_right(frame, plot->rect.x - 1, plot->rect.y, ROLE_TEXT, bytes_text((int64_t)plot->high, text, sizeof text));
+	frame_bytes(frame, plot->rect.x - 1, plot->rect.y, ROLE_TEXT, (int64_t)plot->high);
 	if (plot->high > plot->low)
-		frame_right(frame, plot->rect.x - 1, bottom - 1, ROLE_TEXT, bytes_text((int64_t)plot->low, text, sizeof text));
+		frame_bytes(frame, plot->rect.x - 1, bottom - 1, ROLE_TEXT, (int64_t)plot->low);
 	runs_plot_axis_text(plot, plot->left, text);
 	bool one = plot->right <= plot->left; /* its value stands below its point */
 	frame_text(frame, plot->rect.x + (one ? plot->rect.width / 2 - text_cells(text) / 2 : 0), bottom + 1, plot->rect.width,

@@ -187,10 +187,9 @@ static void tell_move(const struct order_schedule *schedule, const struct plan *
 	bytes_text(was->peak, from, sizeof from);
 	bytes_text(schedule->peak, to, sizeof to);
 	if (schedule->peak == was->peak) {
-		char one[32], other[32];
 		snprintf(text, size, "the peak stays %s: %s runs with %s alive, then %s with %s", to, graph->op[early].name,
-			bytes_text(schedule->live[position], one, sizeof one), graph->op[late].name,
-			bytes_text(schedule->live[position + 1], other, sizeof other));
+			BYTES(schedule->live[position]), graph->op[late].name,
+			BYTES(schedule->live[position + 1]));
 		return;
 	}
 	/* The swapped ops' places are exchanged, all others' are the same. */
@@ -202,13 +201,13 @@ static void tell_move(const struct order_schedule *schedule, const struct plan *
 	uint32_t op = rose ? schedule->order[at] : schedule->order[other];
 	uint32_t item = rose ? largest_gained(problem, after, at, before, other)
 		: largest_gained(problem, before, at, after, other);
-	char change[120], by[32];
+	char change[120];
 	int64_t difference = schedule->peak - was->peak;
 	if (strcmp(from, to) != 0)
 		PRINT_TO(change, "peak %s -> %s", from, to);
 	else
 		PRINT_TO(change, "the peak %s by %s, rounded it stays %s", rose ? "rises" : "falls",
-			bytes_text(rose ? difference : -difference, by, sizeof by), to);
+			BYTES(rose ? difference : -difference), to);
 	if (item == NONE)
 		snprintf(text, size, "%s, at %s", change, graph->op[op].name);
 	else

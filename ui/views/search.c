@@ -135,14 +135,14 @@ static void search_draw_row(struct frame *frame, int y, const struct config_rows
 	if (entry && entry->front)
 		frame_glyph(frame, 1, y, GLYPH_BULLET, ROLE_GOOD);
 	if (entry && time > 0)
-		PRINT_TO(text, "%s%s", about, count_text((uint64_t)(samples / ((double)time * 1e-12) + 0.5), bytes));
+		PRINT_TO(text, "%s%s", about, COUNT((uint64_t)(samples / ((double)time * 1e-12) + 0.5)));
 	else if (speed->tokens <= 0)
 		PRINT_TO(text, "samples/s");
 	frame_right(frame, RATE, y, role, text);
-	PRINT_TO(text, "%s%s", about, entry ? time_text(time, bytes, sizeof bytes) : "step");
+	PRINT_TO(text, "%s%s", about, entry ? TIME(time) : "step");
 	frame_right(frame, TIME, y, role, text);
 	PRINT_TO(text, "%s%s", about, !entry ? "needs"
-		: bytes_text(planned ? planned->needs : entry->result.worst.total, bytes, sizeof bytes));
+		: BYTES(planned ? planned->needs : entry->result.worst.total));
 	frame_right(frame, NEEDS, y, role, text);
 	x = search_draw_degree(frame, x, y, role, entry ? NULL : "dp", config->dp);
 	x = search_draw_degree(frame, x, y, role, entry ? NULL : "tp", config->tp);
@@ -164,7 +164,7 @@ static void search_draw_row(struct frame *frame, int y, const struct config_rows
 	if ((!entry || entry->variants > 0) && width - x > 5)
 		frame_right(frame, x + 6, y, entry ? ROLE_FAINT : ROLE_LABEL, entry ? bytes : "more");
 	if (selected)
-		frame_mark(frame, (struct rect){ 0, y, width, 1 }, MARK_REVERSE);
+		frame_select(frame, y);
 }
 
 /* ---- why ---- */
@@ -174,7 +174,7 @@ static void search_draw_why(struct frame *frame, int y, const struct model *mode
 {
 	const struct config_ranking *ranking = model->ranking;
 	const struct rank_memory *worst = &entry->result.worst;
-	char text[900], changes[200], amount[32], total[32];
+	char text[900], changes[200];
 	int64_t bytes;
 	int width = frame->window.width;
 	uint32_t apart = device_errors_apart(&model->plan->scenario), as_fast = config_tie_end(&ranking->list, 0, apart),
@@ -188,13 +188,13 @@ static void search_draw_why(struct frame *frame, int y, const struct model *mode
 			apart / 10.0);
 	if (entry->planned.tried && !entry->planned.known)
 		words_add(&words, "can't be planned: %s. ", entry->planned.reason);
-	words_add(&words, "most on rank %u: %s %s", entry->result.worst_rank, part, bytes_text(bytes, amount, sizeof amount));
+	words_add(&words, "most on rank %u: %s %s", entry->result.worst_rank, part, BYTES(bytes));
 	if (!entry->fits)
-		words_add(&words, ", %s too much", bytes_text(worst->total - ranking->memory, total, sizeof total));
+		words_add(&words, ", %s too much", BYTES(worst->total - ranking->memory));
 	if (nearest != NONE)
 		words_add(&words, ". The smallest change that fits: %s (%s)",
 			config_changes(&entry->config, &ranking->list.entry[nearest].config, changes, sizeof changes),
-			bytes_text(ranking->list.entry[nearest].result.worst.total, total, sizeof total));
+			BYTES(ranking->list.entry[nearest].result.worst.total));
 	else if (!entry->fits)
 		words_add(&words, ranking->planning ? ". Nothing fits by formula; what needs least is being planned"
 			: ". Nothing fits %u devices: D doubles them, then S searches again", ranking->devices);
@@ -208,14 +208,13 @@ static void search_draw_why(struct frame *frame, int y, const struct model *mode
 static void search_draw_title(struct frame *frame, const struct model *model)
 {
 	const struct config_ranking *ranking = model->ranking;
-	char word[32], number[2][32];
 	int x = 0, end = frame->window.width;
 	bool older = !ranking->searching && !ranking->planning &&
 		ranking->fingerprint != configurations_fingerprint(model->plan);
 	frame_part(frame, &x, 0, end, ranking->list.fitting ? ROLE_TITLE : ROLE_BAD, "%s%s of %s configurations fit %s",
-		ranking->searching ? "so far " : "", count_text(ranking->list.fitting, number[0]),
-		count_text(ranking->list.entries, number[1]),
-		ranking->memory < 0 ? "any memory" : bytes_text(ranking->memory, word, sizeof word));
+		ranking->searching ? "so far " : "", COUNT(ranking->list.fitting),
+		COUNT(ranking->list.entries),
+		ranking->memory < 0 ? "any memory" : BYTES(ranking->memory));
 	if (older)
 		frame_part(frame, &x, 0, end, ROLE_WARN, "for the settings before: S searches again");
 	frame->marks |= older ? MARK_DIM : 0;

@@ -48,10 +48,10 @@ void segment_rule_draw(struct frame *frame, int y, const struct plan *plan, uint
 	const struct order_segment *segment = &plan->ordered->result.roam.segment[number];
 	bool peak = plan->ordered->peak_position >= segment->first && plan->ordered->peak_position <= segment->last;
 	int x = 2, width = frame->window.width;
-	char bytes[32], text[100];
+	char text[100];
 	frame_repeat(frame, 0, y, width, GLYPH_HORIZONTAL, ROLE_LINE);
 	PRINT_TO(text, " segment %u, %s, peak %s", number, phase_names[segment->phase],
-		 bytes_text(segment->peak, bytes, sizeof bytes));
+		 BYTES(segment->peak));
 	x += frame_text(frame, x, y, width - x, peak ? ROLE_PEAK : ROLE_LABEL, text);
 	x += frame_text(
 		frame, x, y, width - x, segment->exact ? ROLE_GOOD : ROLE_WARN, segment->exact ? ", exact " : ", heuristic ");

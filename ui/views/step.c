@@ -160,8 +160,7 @@ static void curve_draw_level(struct frame *frame, const struct scale *scale, int
 			frame_overlay(frame, scale->plot.x + x, scale->plot.y + y, glyph, role);
 	if (labelled[y] || scale->plot.x == 0)
 		return;
-	char text[32];
-	frame_right(frame, scale->plot.x - 1, scale->plot.y + y, role, bytes_text(bytes, text, sizeof text));
+	frame_bytes(frame, scale->plot.x - 1, scale->plot.y + y, role, bytes);
 	if (glyph != GLYPH_COUNT)
 		frame_text(frame, scale->plot.x + 1, scale->plot.y + y, scale->plot.width - 1, role, word);
 	labelled[y] = true;
@@ -454,14 +453,14 @@ static void step_draw_parts(struct frame *frame, int y, const struct verdict *ve
 
 static void step_draw_pytorch(struct frame *frame, int y, const struct verdict *verdict)
 {
-	char text[160], bytes[2][32];
+	char text[160];
 	const int64_t *by = verdict->by;
 	if (by[ALLOCATOR_PYTORCH] < 0 && by[ALLOCATOR_EXPANDABLE] < 0)
 		PRINT_TO(text, "in PyTorch  not played");
 	else
 		PRINT_TO(text, "in PyTorch  %s reserved · %s with expandable segments%s",
-			by[ALLOCATOR_PYTORCH] < 0 ? "?" : bytes_text(by[ALLOCATOR_PYTORCH], bytes[0], sizeof bytes[0]),
-			by[ALLOCATOR_EXPANDABLE] < 0 ? "?" : bytes_text(by[ALLOCATOR_EXPANDABLE], bytes[1], sizeof bytes[1]),
+			by[ALLOCATOR_PYTORCH] < 0 ? "?" : BYTES(by[ALLOCATOR_PYTORCH]),
+			by[ALLOCATOR_EXPANDABLE] < 0 ? "?" : BYTES(by[ALLOCATOR_EXPANDABLE]),
 			verdict->cap < 0 ? "" : by[ALLOCATOR_PYTORCH] >= 0 && by[ALLOCATOR_PYTORCH] <= verdict->cap ? ": fits"
 			: by[ALLOCATOR_EXPANDABLE] >= 0 && by[ALLOCATOR_EXPANDABLE] <= verdict->cap ? ": these alone fit"
 			: ": neither fits");
@@ -476,16 +475,16 @@ static void draw_cursor_line(struct frame *frame, int y, const struct model *mod
 	const struct plan *plan = model->plan;
 	const struct op *op = &plan->graph->op[model->op];
 	uint32_t position = model_position(model);
-	char live[32], change[32], number[32], all[32], text[100];
+	char live[32], text[100];
 	int64_t below = plan->ordered->live[position] - plan_peak(plan);
 	bytes_text(plan->ordered->live[position], live, sizeof live);
 	if (below == 0)
 		PRINT_TO(text, "%s alive = most", live);
 	else
-		PRINT_TO(text, "%s alive = most %s", live, change_text(below, change, sizeof change));
+		PRINT_TO(text, "%s alive = most %s", live, CHANGE(below));
 	int room = frame->window.width - text_cells(text) - 1;
 	frame_right(frame, frame->window.width, y, below == 0 ? ROLE_PEAK : ROLE_TEXT, text);
-	PRINT_TO(text, "op %s of %s ", count_text(position, number), count_text(plan->graph->ops, all));
+	PRINT_TO(text, "op %s of %s ", COUNT(position), COUNT(plan->graph->ops));
 	int x = frame_text(frame, 0, y, room, ROLE_FAINT, text);
 	x += frame_name(frame, x, y, room - x, ROLE_TITLE, op->name);
 	PRINT_TO(text, "  %s  %s", op->type, phase_names[op->phase]);
@@ -528,12 +527,12 @@ static void step_draw_group(
 	const struct op *maker = step_maker(plan, group->first);
 	int width = frame->window.width, x = AMOUNT + 2, right = width;
 	bool span = model->span;
-	char text[64], bytes[32], module[200], name[300], type[40];
-	frame_right(frame, AMOUNT, y, ROLE_TEXT, bytes_text(group->bytes, text, sizeof text));
+	char text[64], module[200], name[300], type[40];
+	frame_bytes(frame, AMOUNT, y, ROLE_TEXT, group->bytes);
 	if (group->reason == ALIVE_PERSISTENT)
-		PRINT_TO(text, "%s tensor%s", count_text(group->count, bytes), group->count == 1 ? "" : "s");
+		PRINT_TO(text, "%s tensor%s", COUNT(group->count), group->count == 1 ? "" : "s");
 	else
-		PRINT_TO(text, "%4u x %s", group->count, bytes_text(group->bytes / group->count, bytes, sizeof bytes));
+		PRINT_TO(text, "%4u x %s", group->count, BYTES(group->bytes / group->count));
 	frame_text(frame, x, y, MANY - 1, ROLE_TEXT, text);
 	x += MANY;
 	if (!span)
@@ -541,7 +540,7 @@ static void step_draw_group(
 	x += span ? 0 : KIND;
 	for (int change = CHANGES; change-- > 1 && span && width >= WHY_FROM; right -= AMOUNT)
 		frame_right(frame, right, y, ROLE_TEXT, group->of[change]
-			? bytes_text(group->of[change], bytes, sizeof bytes) : "-");
+			? BYTES(group->of[change]) : "-");
 	if (width >= WHY_FROM && !span)
 		frame_text(frame, right -= WHY, y, WHY, group->reason == ALIVE_CHOICE ? ROLE_WARN : ROLE_FAINT,
 			alive_reason_text[group->reason]);
@@ -553,17 +552,16 @@ static void step_draw_group(
 	if (right - x > 4)
 		frame_name(frame, x, y, right - x - 1, span ? item_role(plan, group->first) : ROLE_TEXT, name);
 	if (selected)
-		frame_mark(frame, (struct rect){ 0, y, width, 1 }, MARK_REVERSE);
+		frame_select(frame, y);
 }
 
 static void step_draw_groups(struct frame *frame, int y, int rows, struct step_view *view, const struct model *model)
 {
-	char groups[32], tensors[32];
 	int width = frame->window.width;
 	view->list = y + 1;
 	frame_text(frame, 0, y, 20, ROLE_LABEL, "what holds it");
-	frame_print(frame, model->span ? 14 : 31, y, ROLE_LABEL, "%s groups of %s tensors", count_text(view->groups, groups),
-		count_text(view->tensors, tensors));
+	frame_print(frame, model->span ? 14 : 31, y, ROLE_LABEL, "%s groups of %s tensors", COUNT(view->groups),
+		COUNT(view->tensors));
 	for (int change = 1; change < CHANGES && model->span && width >= WHY_FROM; change++)
 		frame_right(frame, width - (CHANGES - 1 - change) * AMOUNT, y, ROLE_LABEL, change_names[change]);
 	if (width >= WHY_FROM && !model->span)

@@ -218,14 +218,13 @@ static void draw_detail(
 static void draw_marks(struct frame *frame, int y, const struct tensors *tensors, const struct plan *plan)
 {
 	int64_t sum = 0, peak = 0;
-	char all[32], there[32];
 	FOR(s, plan->graph->storages)
 		if (tensors->marked[s] && plan->laid_out->first[s] != NONE) {
 			sum += plan->laid_out->bytes[s];
 			peak += alive_at(plan, s, plan->ordered->peak_position) ? plan->laid_out->bytes[s] : 0;
 		}
 	frame_print(frame, 0, y, ROLE_TITLE, "%u marked: %s, of which %s at the peak", tensors->marks,
-		bytes_text(sum, all, sizeof all), bytes_text(peak, there, sizeof there));
+		BYTES(sum), BYTES(peak));
 }
 
 /* Counts by the field that was asked for; false where that is not so. */
@@ -265,7 +264,7 @@ static void tensors_draw(void *state, struct model *model, struct frame *frame)
 		uint32_t row = tensors->top + (uint32_t)i;
 		tensors_draw_row(frame, 1 + i, model, tensors->row[row], &layout);
 		if (row == tensors->selected)
-			frame_mark(frame, (struct rect){ 0, 1 + i, frame->window.width, 1 }, MARK_REVERSE);
+			frame_select(frame, 1 + i);
 		if (tensors->marks && tensors->marks_of == model->plan->graph->fingerprint &&
 			tensors->marked[model->plan->graph->tensor[tensors->row[row]].storage])
 			frame_glyph(frame, layout.width[0], 1 + i, GLYPH_BULLET, ROLE_KEY);

@@ -128,11 +128,11 @@ void view_draw_span(struct frame *frame, int y, const struct model *model)
 	PRINT_TO(text, "span: ops %s to %s; most in it ", count_text(from, number[0]), count_text(to, number[1]));
 	int x = frame_text(frame, 0, y, frame->window.width, ROLE_TITLE, text);
 	frame_text(frame, x, y, frame->window.width - x, ROLE_TITLE,
-		bytes_text(plan->ordered->live[plan_highest(plan, from, to)], number[0], sizeof number[0]));
+		BYTES(plan->ordered->live[plan_highest(plan, from, to)]));
 	*text = '\0';
 	FOR_INT(change, CHANGES)
 		words_add(&words, "%s%s %s", change ? " · " : "", change_names[change],
-			bytes_text(bytes[change], number[0], sizeof number[0]));
+			BYTES(bytes[change]));
 	frame_words(frame, 0, y + 1, frame->window.width, ROLE_TEXT, text);
 }
 

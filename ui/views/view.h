@@ -329,6 +329,7 @@ char *tensor_shape_text(const struct tensor *tensor, char *text, size_t size);
 bool text_contains(const char *text, const char *part);
 /* "11,737" */
 char *count_text(uint64_t count, char text[32]);
+#define COUNT(count) count_text(count, (char[32]){ 0 })
 /* How far a value is above its bound: "1.25 %", and not 0.00 % where it is above; "unknown" without a bound. */
 char *gap_text(int64_t value, int64_t bound, char *text, size_t size);
 /* Where an op is in the program's source, as much of it as fits: all, without the folders, without the function.

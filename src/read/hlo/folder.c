@@ -75,7 +75,6 @@ static size_t choose_files(struct folder_files *list)
 static enum status list_modules(const struct folder_files *files, struct hlo_folder *found, struct error *error)
 {
 	size_t size = 1, length;
-	char bytes[32];
 	FOR_SIZE(i, files->files)
 		size += strlen(files->file[i].name) + 32;
 	found->list = mem_alloc(size, 1);
@@ -85,7 +84,7 @@ static enum status list_modules(const struct folder_files *files, struct hlo_fol
 	for (size_t i = 0; i < files->files && files->files > 1; i++) {
 		ending_of(files->file[i].name, &length);
 		words_add(&words, "%s%.*s, %s", i ? "\n" : "", (int)stem_of(files->file[i].name, length), files->file[i].name,
-			bytes_text(files->file[i].bytes, bytes, sizeof bytes));
+			BYTES(files->file[i].bytes));
 	}
 	return OK;
 }

@@ -40,7 +40,7 @@ void fit_notes(char notes[NOTES_BYTES], const struct fitted *fitted, const struc
 {
 	double step = (double)(fitted->total > 0 ? fitted->total : 1),
 		   giga = fitted->slope;   /* picoseconds a byte are milliseconds a gigabyte */
-	char margin[32], less[100], among[100];
+	char less[100], among[100];
 	const char *added = added_to(fitted->step, scenario);
 	left = fitted->planned ? 0 : left;    /* the cap was held against the arena */
 	PRINT_TO(less, "%s%s", left > 0 ? " less what is left to " : "", left > 0 ? added : "");
@@ -57,7 +57,7 @@ void fit_notes(char notes[NOTES_BYTES], const struct fitted *fitted, const struc
 		note(notes, "no recomputation was found that meets the memory cap%s", less);
 	if (fitted->away > 0)
 		note(notes, "%u tensor%s, %s, wait%s in the host's memory between the passes", fitted->away,
-			fitted->away == 1 ? "" : "s", bytes_text(fitted->moved, margin, sizeof margin),
+			fitted->away == 1 ? "" : "s", BYTES(fitted->moved),
 			fitted->away == 1 ? "s" : "");
 	if (fitted->extra > fitted->stall)
 		note(notes, "activations are computed again: %.4g %% of the step's time more, %.4g ms%s",
@@ -66,7 +66,7 @@ void fit_notes(char notes[NOTES_BYTES], const struct fitted *fitted, const struc
 			: *among ? ", proved the least among plans that leave as much"
 			: ", proved least");
 	if (left > 0 && fitted->replayed <= fitted->cap)
-		note(notes, "that leaves %s of the memory cap to %s", bytes_text(left, margin, sizeof margin), added);
+		note(notes, "that leaves %s of the memory cap to %s", BYTES(left), added);
 	if (fitted->bound > 0 && !fitted->proved)
 		note(notes,
 			"any order with any recomputation%s takes at least %.4g %% more; at this cap 1 GB more is worth %.3g ms",
