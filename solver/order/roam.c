@@ -6,7 +6,7 @@
  * (nw = 0): a waist, where the problem falls apart. What lies between waists is a segment. Everything else are
  * branches, above all weight updates: each runs at the end of the first segment where that neither raises the peak nor
  * the live bytes, or later, at the latest before what needs it. A segment is halved at its lowest state until its parts
- * are within the node limit; these leaves are solved exactly.
+ * are within the node limit; these leaves are solved exactly, side by side.
  *
  * What the text leaves open, and we chose:
  * - what else begins a step, above all what is computed from weights alone, is a branch: it would make one segment of
@@ -391,19 +391,31 @@ static void find_assignment(struct roam *roam)
 
 /* ---- leaves ---- */
 
-struct leaves {
-	struct roam *roam;
-	uint32_t *position, *local, *count;
-	int64_t *live;
-	uint32_t limit;
+/* A leaf is a problem of its own, which no other changes. */
+struct roam_leaf {
+	struct order_window window;
+	struct order_segment *segment;
+	struct order_job job;
+	uint32_t like;                 /* the first leaf of the same window */
+	bool known;
+	struct roam_answer *answer;    /* of the first one */
+	size_t bytes;
 };
 
-static void roam_refresh(struct leaves *leaves)
-{
-	order_profile(leaves->roam->model, leaves->roam->order, leaves->count, leaves->live);
-	FOR(i, leaves->roam->model->ops)
-		leaves->position[leaves->roam->order[i]] = i;
-}
+/* What is kept of a leaf. */
+struct roam_answer {
+	uint64_t ticks;
+	enum status status;            /* INFEASIBLE: nothing is better */
+	uint32_t order[];              /* of the window */
+};
+
+struct leaves {
+	struct roam *roam;
+	uint32_t *position, *count;
+	int64_t *live;
+	struct roam_leaf *leaf;
+	size_t leaves, room;
+};
 
 static int64_t roam_highest(const struct leaves *leaves, uint32_t first, uint32_t ops)
 {
@@ -413,26 +425,65 @@ static int64_t roam_highest(const struct leaves *leaves, uint32_t first, uint32_
 	return peak;
 }
 
-/* Solves the ops from first on as one leaf: exact searches below one peak after another, until none is found. */
-static enum status roam_solve_leaf(struct leaves *leaves, uint32_t first, uint32_t ops, bool *exact)
+static enum status roam_add_leaf(struct leaves *leaves, struct order_segment *segment, uint32_t first, uint32_t ops)
 {
-	struct roam *roam = leaves->roam;
-	struct order_window window;
-	int64_t peak = roam_highest(leaves, first, ops);
-	enum status status = order_window_cut(&window, roam->model, roam->order, leaves->position, leaves->live, first, ops);
-	while (status == OK) {
-		status = order_window_solve(roam->job, &window, peak - 1, LEAF_STATES, leaves->local);
-		if (status != OK)
-			break;
-		order_window_apply(&window, roam->order, leaves->local);
-		order_window_free(&window);
-		roam_refresh(leaves);
-		peak = roam_highest(leaves, first, ops);
-		status = order_window_cut(&window, roam->model, roam->order, leaves->position, leaves->live, first, ops);
+	static const struct order_options alone = { 0 };
+	struct order_job *job = leaves->roam->job;
+	NEED(mem_reserve(&leaves->leaf, &leaves->room, leaves->leaves + 1, sizeof *leaves->leaf));
+	struct roam_leaf *leaf = &leaves->leaf[leaves->leaves];
+	*leaf = (struct roam_leaf) { .segment = segment, .like = (uint32_t)leaves->leaves++, .job.options = &alone };
+	leaf->job.control = (struct control) { .cancel = job->control.cancel, .limit = job->control.limit };
+	TRY(order_window_cut(&leaf->window, &job->model, leaves->roam->order, leaves->position, leaves->live, first, ops));
+	uint64_t *key = leaf->window.key;
+	if (job->own.find(job->own.context, key, &leaf->like, sizeof leaf->like) > 0) {
+		job->reused++;
+		return OK;
 	}
-	*exact = status == INFEASIBLE;
-	order_window_free(&window);
-	return status == INFEASIBLE || (status == LIMIT && control_status(&roam->job->control) == OK) ? OK : status;
+	job->own.keep(job->own.context, key, &leaf->like, sizeof leaf->like);
+	key[0] = hash_join(key[0], LEAF_STATES);
+	leaf->bytes = sizeof *leaf->answer + ops * sizeof *leaf->answer->order;
+	NEED(leaf->answer = arena_alloc(&leaf->window.arena, 1, leaf->bytes));
+	leaf->known = order_job_find(job, key, leaf->answer, leaf->bytes);
+	return OK;
+}
+
+/* Exact searches below one peak after another, until none is found. */
+static enum status roam_search_leaf(struct roam_leaf *leaf)
+{
+	struct arena *arena = &leaf->window.arena;
+	struct order_window at = { .model = leaf->window.model }, next;
+	uint32_t ops = at.model.ops, *local, *position, *count;
+	int64_t *live;
+	FOR(i, ops)
+		leaf->answer->order[i] = i;
+	NEED(ROOM(arena, local, ops) && ROOM(arena, position, ops) && ROOM(arena, count, at.model.items) &&
+		ROOM(arena, live, ops));
+	COPY(local, leaf->answer->order, ops);
+	enum status status = OK;
+	while (status == OK) {
+		int64_t peak = order_profile(&at.model, local, count, live);
+		FOR(i, ops)
+			position[local[i]] = i;
+		status = order_window_cut(&next, &at.model, local, position, live, 0, ops);
+		order_window_apply(&at, leaf->answer->order, local);
+		order_window_free(&at);
+		at = next;
+		if (status == OK)
+			status = order_window_solve(&leaf->job, &at, peak - 1, LEAF_STATES, local);
+	}
+	order_window_free(&at);
+	return status;
+}
+
+static void roam_solve_leaf(void *context, uint32_t i)
+{
+	struct roam_leaf *leaf = &((struct leaves *)context)->leaf[i];
+	if (leaf->like != i || leaf->known)
+		return;
+	leaf->job.own = order_memory_store(&leaf->job.memory);
+	leaf->answer->status = roam_search_leaf(leaf);
+	leaf->answer->ticks = leaf->job.control.ticks;
+	order_memory_free(&leaf->job.memory);
 }
 
 /* Where to halve: the lowest state in the middle half. */
@@ -446,49 +497,76 @@ static uint32_t roam_halve(const struct leaves *leaves, uint32_t first, uint32_t
 }
 
 /* A segment as a tree: halves above the node limit, leaves below. Parts that stay below the bound are left alone. */
-static enum status solve_segment(struct leaves *leaves, struct order_segment *segment)
+static enum status roam_divide(struct leaves *leaves, struct order_segment *segment, uint32_t first, uint32_t ops)
 {
-	struct { uint32_t first, ops; } stack[64];
-	int depth = 0;
-	stack[depth].first = segment->first;
-	stack[depth++].ops = segment->last - segment->first + 1;
-	segment->exact = true;
-	while (depth > 0) {
-		uint32_t first = stack[--depth].first, ops = stack[depth].ops;
-		if (roam_highest(leaves, first, ops) <= leaves->roam->job->bound)
-			continue;
-		if (ops > leaves->limit && depth + 2 <= 64) {
-			uint32_t middle = roam_halve(leaves, first, ops);
-			segment->exact = false;
-			stack[depth].first = middle;
-			stack[depth++].ops = first + ops - middle;
-			stack[depth].first = first;
-			stack[depth++].ops = middle - first;
-			continue;
-		}
-		bool exact = true;
-		TRY(roam_solve_leaf(leaves, first, ops, &exact));
-		segment->exact &= exact;
+	struct order_job *job = leaves->roam->job;
+	if (roam_highest(leaves, first, ops) <= job->bound)
+		return OK;
+	if (ops <= (job->options->node_limit ? job->options->node_limit : NODE_LIMIT))
+		return roam_add_leaf(leaves, segment, first, ops);
+	uint32_t middle = roam_halve(leaves, first, ops);
+	segment->exact = false;
+	TRY(roam_divide(leaves, segment, first, middle - first));
+	return roam_divide(leaves, segment, middle, first + ops - middle);
+}
+
+/* Puts a solved leaf's order in its place. */
+static enum status roam_take_leaf(struct leaves *leaves, uint32_t i)
+{
+	struct roam_leaf *leaf = &leaves->leaf[i];
+	const struct roam_answer *answer = leaves->leaf[leaf->like].answer;
+	struct order_job *job = leaves->roam->job;
+	if (leaf->like == i && !leaf->known) {
+		control_spend(&job->control, answer->ticks);
+		order_job_keep(job, leaf->window.key, answer, leaf->bytes, answer->status);
 	}
-	return OK;
+	COPY(leaves->position, answer->order, leaf->window.model.ops);
+	order_window_apply(&leaf->window, leaves->roam->order, leaves->position);
+	leaf->segment->exact &= answer->status == INFEASIBLE;
+	bool fine = answer->status == INFEASIBLE || (answer->status == LIMIT && control_status(&job->control) == OK);
+	return fine ? OK : answer->status;
+}
+
+static enum status roam_solve_leaves(struct leaves *leaves)
+{
+	struct roam *roam = leaves->roam;
+	uint32_t ops = roam->model->ops, count;
+	NEED(ROOM(&roam->arena, leaves->position, ops) && ROOM(&roam->arena, leaves->count, roam->model->items) &&
+		ROOM(&roam->arena, leaves->live, ops));
+	order_profile(roam->model, roam->order, leaves->count, leaves->live);
+	FOR(i, ops)
+		leaves->position[roam->order[i]] = i;
+	FOR(i, roam->segments) {
+		struct order_segment *segment = &roam->segment[i];
+		segment->exact = true;
+		TRY(roam_divide(leaves, segment, segment->first, segment->last - segment->first + 1));
+	}
+	count = (uint32_t)leaves->leaves;
+	if (roam->job->options->side_by_side)
+		roam->job->options->side_by_side(count, roam_solve_leaf, leaves);
+	else
+		FOR(i, count)
+			roam_solve_leaf(leaves, i);
+	enum status status = OK;
+	FOR(i, count) {
+		enum status taken = roam_take_leaf(leaves, i);
+		status = status == OK ? taken : status;
+	}
+	order_profile(roam->model, roam->order, leaves->count, leaves->live);
+	FOR(i, roam->segments) {
+		struct order_segment *segment = &roam->segment[i];
+		segment->peak = roam_highest(leaves, segment->first, segment->last - segment->first + 1);
+	}
+	return status;
 }
 
 static enum status solve_segments(struct roam *roam)
 {
-	uint32_t ops = roam->model->ops;
-	struct leaves leaves = {
-		.roam = roam, .limit = roam->job->options->node_limit ? roam->job->options->node_limit : NODE_LIMIT,
-	};
-	NEED(ROOM(&roam->arena, leaves.position, ops) && ROOM(&roam->arena, leaves.local, ops) &&
-		ROOM(&roam->arena, leaves.count, roam->model->items) && ROOM(&roam->arena, leaves.live, ops));
-	roam_refresh(&leaves);
-	enum status status = OK;
-	FOR(i, roam->segments) {
-		struct order_segment *segment = &roam->segment[i];
-		if (status == OK)
-			status = solve_segment(&leaves, segment);
-		segment->peak = roam_highest(&leaves, segment->first, segment->last - segment->first + 1);
-	}
+	struct leaves leaves = { .roam = roam };
+	enum status status = roam_solve_leaves(&leaves);
+	FOR_SIZE(i, leaves.leaves)
+		order_window_free(&leaves.leaf[i].window);
+	mem_free(leaves.leaf);
 	return status;
 }
 

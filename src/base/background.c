@@ -1,6 +1,7 @@
-/* background.c: threads for one call each. */
+/* background.c: threads for one call each, or for many. */
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "background.h"
 
@@ -52,4 +53,35 @@ void background_end(struct background *background)
 {
 	pthread_join(background->thread, NULL);
 	mem_free(background);
+}
+
+#define MOST_THREADS 16
+
+struct background_calls {
+	uint32_t count;
+	void (*call)(void *context, uint32_t i);
+	void *context;
+	atomic_uint next;
+};
+
+static void background_take(void *context, const atomic_bool *cancel)
+{
+	struct background_calls *calls = context;
+	(void)cancel;
+	for (uint32_t i; (i = atomic_fetch_add(&calls->next, 1)) < calls->count;)
+		calls->call(calls->context, i);
+}
+
+void background_all(uint32_t count, void (*call)(void *context, uint32_t i), void *context)
+{
+	struct background_calls calls = { .count = count, .call = call, .context = context };
+	struct background *thread[MOST_THREADS];
+	uint32_t threads = 0;
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	while (threads + 1 < count && threads + 1 < processors && threads < MOST_THREADS &&
+		(thread[threads] = background_start(background_take, &calls)))
+		threads++;
+	background_take(&calls, NULL);
+	while (threads > 0)
+		background_end(thread[--threads]);
 }

@@ -1,4 +1,4 @@
-/* background.h: one call on a thread of its own. */
+/* background.h: calls on threads of their own. */
 #pragma once
 
 #include "solver/base/base.h"
@@ -12,3 +12,6 @@ bool background_done(const struct background *background);
 void background_cancel(struct background *background);
 /* Waits for the call and frees. */
 void background_end(struct background *background);
+
+/* Makes so many calls, on as many threads as there are processors, and waits for them. */
+void background_all(uint32_t count, void (*call)(void *context, uint32_t i), void *context);

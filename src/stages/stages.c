@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "src/base/background.h"
 #include "src/base/clock.h"
 #include "src/scenario/shard_mesh.h"
 #include "stages.h"
@@ -149,6 +150,7 @@ static enum status run_order(
 		.strategy = first_strategy(scenario),
 		.ticks = effort_ticks(scenario->value[K_effort], ORDER_EFFORT_DEFAULT),
 		.store = &store,
+		.side_by_side = background_all,
 		.improved = log_improvement,
 		.context = ordered,
 	};

@@ -1,5 +1,6 @@
 /* unit_order_layers.c: equal layers are solved once, a pin re-solves what it touches, and ROAM shows its parts. */
 #include "solver/order/job.h"
+#include "src/base/background.h"
 #include "solver/order/order.h"
 #include "tests/common/order_valid.h"
 #include "tests/common/random_problem.h"
@@ -125,6 +126,38 @@ Test(order_layers, a_pin_solves_again_what_it_touches_and_no_more)
 	cr_assert_gt(first, 0);
 	cr_assert_eq(again, 0, "%u searches for a problem that was solved before", again);
 	cr_assert_leq(pinned, 2 * problems, "%u searches for one pin in each of %u problems", pinned, problems);
+}
+
+static void backwards(uint32_t count, void (*call)(void *context, uint32_t i), void *context)
+{
+	while (count-- > 0)
+		call(context, count);
+}
+
+Test(order_layers, leaves_side_by_side_are_those_one_after_another)
+{
+	uint32_t solved = 0;
+	for (uint64_t seed = test_seed(); seed < test_seed() + 20; seed++) {
+		uint64_t state = seed;
+		OWN(problem) problem;
+		OWN(order_result) alone, turned, threads;
+		cr_assert(random_problem(&state, 120, &problem));
+		struct order_options options = { .strategy = ORDER_ROAM, .node_limit = 12, .ticks = seed % 2 ? 0 : 20000 };
+		struct control control[3] = { 0 };
+		order_solve(&problem, &options, &control[0], &alone);
+		options.side_by_side = backwards;
+		order_solve(&problem, &options, &control[1], &turned);
+		options.side_by_side = background_all;
+		order_solve(&problem, &options, &control[2], &threads);
+		cr_assert_arr_eq(turned.order, alone.order, problem.ops * sizeof *alone.order);
+		cr_assert_arr_eq(threads.order, alone.order, problem.ops * sizeof *alone.order);
+		cr_assert_eq(threads.solved, alone.solved);
+		cr_assert_eq(threads.reused, alone.reused);
+		cr_assert_eq(control[1].ticks, control[0].ticks);
+		cr_assert_eq(control[2].ticks, control[0].ticks);
+		solved += alone.solved;
+	}
+	cr_assert_gt(solved, 100, "only %u leaves", solved);
 }
 
 Test(order_layers, roam_shows_segments_waists_and_branches)
