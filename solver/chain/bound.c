@@ -159,14 +159,13 @@ static enum status chain_bound_add_edge(struct auditing *auditing, const struct 
 	uint32_t times = every_from ? chain_bound_copies_of(auditing, edge->from)
 		: every_to ? chain_bound_copies_of(auditing, edge->to)
 		: 1;
-	enum status status = OK;
-	for (uint32_t k = 0; k + edge->step < times && status == OK; k++) {
+	for (uint32_t k = 0; k + edge->step < times; k++) {
 		uint32_t from = every_from ? k : copy_at(auditing, edge->from, edge->from_where);
 		uint32_t to = every_to ? k + edge->step : copy_at(auditing, edge->to, edge->to_where);
-		status = chain_bound_add_pair(
-			auditing, edge, (uint32_t)auditing->start[edge->from] + from, (uint32_t)auditing->start[edge->to] + to);
+		TRY(chain_bound_add_pair(
+			auditing, edge, (uint32_t)auditing->start[edge->from] + from, (uint32_t)auditing->start[edge->to] + to));
 	}
-	return status;
+	return OK;
 }
 
 static enum status chain_bound_begin(struct auditing *auditing)

@@ -290,8 +290,8 @@ static enum status find_under(struct run *run, struct vertex *under)
 	struct price usage = { 0, 1 }, both = { 1, 1 };
 	while (weighable(run, (struct price) { 1, 4 * both.beta }) && both.beta < CHAIN_COST_MAX)
 		both.beta *= 4;
-	enum status status = chain_look(run, both, under);
-	return status == OK && !run->plan->choice ? chain_look(run, usage, under) : status;
+	TRY(chain_look(run, both, under));
+	return !run->plan->choice ? chain_look(run, usage, under) : OK;
 }
 
 static enum status search_plans(struct run *run)

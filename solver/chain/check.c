@@ -138,10 +138,10 @@ enum status shard_chain_evaluate(
 	const struct shard_chain *chain, const struct chain_plan *plan, int64_t *cost, int64_t *usage, struct error *error)
 {
 	*cost = *usage = 0;
-	enum status status = chain_check_add_nodes(chain, plan, cost, usage, error);
-	for (uint32_t edge = 0; edge < chain->edges && status == OK; edge++)
-		status = chain_check_add_edge(chain, plan, edge, cost, error);
-	if (status == OK && chain->limit >= 0 && *usage > chain->limit)
-		status = refuse(error, "%lld bytes, above the limit of %lld", (long long)*usage, (long long)chain->limit);
-	return status;
+	TRY(chain_check_add_nodes(chain, plan, cost, usage, error));
+	FOR(edge, chain->edges)
+		TRY(chain_check_add_edge(chain, plan, edge, cost, error));
+	if (chain->limit >= 0 && *usage > chain->limit)
+		return refuse(error, "%lld bytes, above the limit of %lld", (long long)*usage, (long long)chain->limit);
+	return OK;
 }

@@ -129,15 +129,14 @@ static enum status best_cover(struct chain_model *model, struct cover *cover, do
 static enum status find_tails(struct chain_model *model, const struct chain_link *link, struct cover *cover)
 {
 	const struct shard_chain *chain = model->chain;
-	enum status status = OK;
-	for (uint32_t i = 0; i < chain->edges && status == OK; i++) {
+	FOR(i, chain->edges) {
 		const struct chain_edge *edge = &chain->edge[i];
 		if (!edge->step || chain->segment[edge->from] != link->segment || model->table[i].separable)
 			continue;
 		cover->edge[cover->edges++] = i;
-		status = see(model, cover->all, &cover->count, edge->from, &model->table[i], false);
+		TRY(see(model, cover->all, &cover->count, edge->from, &model->table[i], false));
 	}
-	return status;
+	return OK;
 }
 
 enum status chain_state_choose(struct chain_model *model, struct chain_link *link)

@@ -385,20 +385,19 @@ static void chain_model_measure(struct chain_model *model)
 static enum status chain_model_find_links(struct chain_model *model)
 {
 	const struct shard_chain *chain = model->chain;
-	enum status status = OK;
 	bool *there;
 	NEED(ROOM(&model->arena, model->link, chain->segments) && ROOM(&model->arena, there, chain->segments));
 	FOR(node, chain->nodes)
 		if (chain->segment[node] != NONE)
 			there[chain->segment[node]] = true;
-	for (uint32_t i = 0; i < chain->segments && status == OK; i++)
+	FOR(i, chain->segments)
 		if (there[i] && chain->copies[i] >= 3) {
 			struct chain_link *link = &model->link[model->links++];
 			link->segment = i;
 			link->length = chain->copies[i] - 2;
-			status = chain_state_choose(model, link);
+			TRY(chain_state_choose(model, link));
 		}
-	return status;
+	return OK;
 }
 
 enum status chain_model_build(struct chain_model *model, const struct shard_chain *chain,

@@ -395,15 +395,15 @@ static enum status better_order(const struct chain_graph *graph, bool links_last
 {
 	double others = 0;
 	uint32_t *other = NULL;
-	enum status status = ROOM(arena, other, graph->vars)
-			? chain_order_find(graph, links_last, false, order, entries, control) : NO_MEMORY;
-	if (status == OK && *entries > MANY)
-		status = chain_order_find(graph, links_last, true, other, &others, control);
-	if (status == OK && *entries > MANY && others < *entries) {
+	NEED(ROOM(arena, other, graph->vars));
+	TRY(chain_order_find(graph, links_last, false, order, entries, control));
+	if (*entries > MANY)
+		TRY(chain_order_find(graph, links_last, true, other, &others, control));
+	if (*entries > MANY && others < *entries) {
 		COPY(order, other, (graph->vars - graph->kept));
 		*entries = others;
 	}
-	return status;
+	return OK;
 }
 
 /* The order with the variables of links last, unless the other one is much smaller. */
@@ -416,21 +416,21 @@ static enum status choose_order(
 	NEED(ROOM(arena, other, graph->vars));
 	FOR(i, graph->factors)
 		links |= graph->factor[i].weight != NULL;
-	enum status status = better_order(graph, true, order, &last, arena, control);
-	if (status == OK && links && last > (double)(1 << 18)) {
-		status = better_order(graph, false, other, &free_order, arena, control);
-		if (status == OK && (free_order < last / 2 || last > (double)budget)) {
+	TRY(better_order(graph, true, order, &last, arena, control));
+	if (links && last > (double)(1 << 18)) {
+		TRY(better_order(graph, false, other, &free_order, arena, control));
+		if (free_order < last / 2 || last > (double)budget) {
 			COPY(order, other, (graph->vars - graph->kept));
 			last = free_order;
 		}
 	}
-	return status == OK && last > (double)budget ? LIMIT : status;
+	return last > (double)budget ? LIMIT : OK;
 }
 
 enum status chain_tree_build(
 	struct chain_tree *tree, const struct chain_graph *graph, size_t budget, struct control *control)
 {
-	struct arena arena = { 0 };
+	OWN(arena) arena = { 0 };
 	*tree = (struct chain_tree) { .graph = graph, .buckets = graph->vars - graph->kept + 1 };
 	if (graph->failed)
 		return NO_MEMORY;
@@ -448,13 +448,10 @@ enum status chain_tree_build(
 	gathering.position = tree->bucket_of = arena_alloc(&tree->arena, graph->vars, sizeof *tree->bucket_of);
 	bool full = ROOM(&tree->arena, tree->bucket, tree->buckets) && order && gathering.child && gathering.next &&
 		gathering.mark && gathering.scope && tree->bucket_of;
-	enum status status = full ? choose_order(graph, budget, order, &arena, control) : NO_MEMORY;
-	if (status == OK)
-		status = make_buckets(&gathering, order, tree->bucket_of, &arena);
-	if (status == OK)
-		status = give_tables(tree, budget);
-	arena_free(&arena);
-	return status;
+	NEED(full);
+	TRY(choose_order(graph, budget, order, &arena, control));
+	TRY(make_buckets(&gathering, order, tree->bucket_of, &arena));
+	return give_tables(tree, budget);
 }
 
 void chain_tree_free(struct chain_tree *tree)

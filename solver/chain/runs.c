@@ -104,8 +104,8 @@ static enum status chain_runs_add_run(struct writing *writing, uint32_t node, ui
 	const struct shard_chain *chain = writing->chain;
 	struct shard_problem *problem = &writing->runs->problem;
 	uint32_t length = run_length(writing, node, run);
-	enum status status = chain_runs_add_node(writing, chain_runs_width(chain, node));
-	for (uint32_t i = 0; i < chain_runs_width(chain, node) && status == OK; i++) {
+	TRY(chain_runs_add_node(writing, chain_runs_width(chain, node)));
+	FOR(i, chain_runs_width(chain, node)) {
 		uint32_t from = chain->first[node] + i, to = problem->first[problem->nodes - 1] + i;
 		problem->cost[to] = chain_runs_times(chain->cost[from], length);
 		problem->usage[to] = chain->usage[from] * length;
@@ -113,7 +113,7 @@ static enum status chain_runs_add_run(struct writing *writing, uint32_t node, ui
 			problem->cost[to] < SHARD_FORBIDDEN)
 			problem->cost[to] += writing->potential[from] * length;
 	}
-	return status;
+	return OK;
 }
 
 /* The twins of the next copy's node, of all runs but the last, and what ties them. */
@@ -121,21 +121,20 @@ static enum status add_twins(struct writing *writing, uint32_t node)
 {
 	const struct shard_chain *chain = writing->chain;
 	struct shard_problem *problem = &writing->runs->problem;
-	enum status status = OK;
 	if (!is_cut(writing, node) || writing->tails[node] == 0)
 		return OK;
 	writing->twin[node] = problem->nodes;
-	for (uint32_t run = 0; run + 1 < run_count(writing, node) && status == OK; run++) {
-		status = chain_runs_add_node(writing, chain_runs_width(chain, node));
-		for (uint32_t i = 0; i < chain_runs_width(chain, node) && status == OK && writing->potential; i++)
+	for (uint32_t run = 0; run + 1 < run_count(writing, node); run++) {
+		TRY(chain_runs_add_node(writing, chain_runs_width(chain, node)));
+		for (uint32_t i = 0; i < chain_runs_width(chain, node) && writing->potential; i++)
 			problem->cost[problem->first[problem->nodes - 1] + i] =
 				-writing->potential[chain->first[node] + i] * run_length(writing, node, run);
 	}
-	if (status == OK && writing->steps == STEPS_TIED) {
+	if (writing->steps == STEPS_TIED) {
 		writing->runs->tie[node] = problem->nodes;
-		status = chain_runs_add_node(writing, chain_runs_width(chain, node));
+		TRY(chain_runs_add_node(writing, chain_runs_width(chain, node)));
 	}
-	return status;
+	return OK;
 }
 
 /* ---- edges ---- */
@@ -205,16 +204,15 @@ static enum status add_steps(struct writing *writing, const struct chain_edge *e
 
 static enum status chain_runs_add_edges(struct writing *writing, const struct chain_edge *edge)
 {
-	enum status status = OK;
 	uint32_t node = edge->from_where == CHAIN_EVERY ? edge->from : edge->to;
 	bool every = edge->from_where == CHAIN_EVERY || edge->to_where == CHAIN_EVERY;
 	uint32_t runs = every ? run_count(writing, node) : 1;
 	if (edge->step)
 		return add_steps(writing, edge);
-	for (uint32_t k = 0; k < runs && status == OK; k++)
-		status = copy_edge(writing, edge, end_at(writing, edge->from, edge->from_where, k),
-			end_at(writing, edge->to, edge->to_where, k), every ? run_length(writing, node, k) : 1);
-	return status;
+	FOR(k, runs)
+		TRY(copy_edge(writing, edge, end_at(writing, edge->from, edge->from_where, k),
+			end_at(writing, edge->to, edge->to_where, k), every ? run_length(writing, node, k) : 1));
+	return OK;
 }
 
 static int64_t range_of(const int64_t *cost, size_t count)
@@ -261,15 +259,13 @@ static enum status tie_twin(struct writing *writing, uint32_t node, const int64_
 static enum status tie_twins(struct writing *writing)
 {
 	const struct chain_runs *runs = writing->runs;
-	enum status status = OK;
-	int64_t *MAKE(range, runs->problem.nodes);
+	HELD int64_t *MAKE(range, runs->problem.nodes);
 	NEED(range);
 	find_ranges(&runs->problem, range);
-	for (uint32_t node = 0; node < writing->chain->nodes && status == OK; node++)
+	FOR(node, writing->chain->nodes)
 		if (runs->tie[node] != NONE)
-			status = tie_twin(writing, node, range);
-	mem_free(range);
-	return status;
+			TRY(tie_twin(writing, node, range));
+	return OK;
 }
 
 enum status chain_runs_write(const struct shard_chain *chain, enum chain_steps steps, uint32_t inner,
@@ -279,15 +275,15 @@ enum status chain_runs_write(const struct shard_chain *chain, enum chain_steps s
 		.chain = chain, .runs = runs, .steps = steps, .potential = potential, .pairs_most = pairs_most
 	};
 	*runs = (struct chain_runs) { .problem = { .limit = chain->limit } };
-	enum status status = chain_runs_lay_out(&writing, inner);
-	for (uint32_t node = 0; node < chain->nodes && status == OK; node++)
-		for (uint32_t run = 0; run < run_count(&writing, node) && status == OK; run++)
-			status = chain_runs_add_run(&writing, node, run);
-	for (uint32_t node = 0; node < chain->nodes && status == OK; node++)
-		status = add_twins(&writing, node);
-	for (uint32_t e = 0; e < chain->edges && status == OK; e++)
-		status = chain_runs_add_edges(&writing, &chain->edge[e]);
-	return status == OK && steps == STEPS_TIED ? tie_twins(&writing) : status;
+	TRY(chain_runs_lay_out(&writing, inner));
+	FOR(node, chain->nodes)
+		FOR(run, run_count(&writing, node))
+			TRY(chain_runs_add_run(&writing, node, run));
+	FOR(node, chain->nodes)
+		TRY(add_twins(&writing, node));
+	FOR(e, chain->edges)
+		TRY(chain_runs_add_edges(&writing, &chain->edge[e]));
+	return steps == STEPS_TIED ? tie_twins(&writing) : OK;
 }
 
 void chain_runs_free(struct chain_runs *runs)

@@ -164,19 +164,16 @@ static enum status find_releases(struct running *running)
 static enum status step_time_prepare(struct running *running)
 {
 	const struct step_model *model = running->model;
-	enum status status = OK;
 	NEED(ROOM(&running->time->arena, running->time->start, model->ops) &&
 		ROOM(&running->arena, running->missing, model->ops) && ROOM(&running->arena, running->ready, model->ops) &&
 		ROOM(&running->arena, running->cause, model->ops) && ROOM(&running->arena, running->ended, model->ops));
-	for (uint32_t s = 0; s < model->streams && status == OK; s++) {
+	FOR(s, model->streams) {
 		running->at[s] = running->last[s] = NONE;
-		status = order_heap_init(&running->queue[s], s > 0 ? model->ops : 0, &running->arena);
+		TRY(order_heap_init(&running->queue[s], s > 0 ? model->ops : 0, &running->arena));
 	}
-	if (status == OK)
-		status = csr_transpose(&running->arena, &model->pred, model->ops, model->ops, &running->succ);
-	if (status == OK)
-		status = csr_transpose(&running->arena, &model->held, model->ops, model->ops, &running->held);
-	return status == OK ? find_releases(running) : status;
+	TRY(csr_transpose(&running->arena, &model->pred, model->ops, model->ops, &running->succ));
+	TRY(csr_transpose(&running->arena, &model->held, model->ops, model->ops, &running->held));
+	return find_releases(running);
 }
 
 enum status step_time_find(const struct step_model *model, struct step_time *time)

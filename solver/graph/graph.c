@@ -157,14 +157,13 @@ static enum status graph_check_sizes(struct build *build)
 {
 	const struct draft *draft = build->draft;
 	int64_t tensors = 0, workspaces = 0;
-	enum status status = OK;
-	for (uint32_t id = 0; id < draft->tensors && status == OK; id++)
-		status = check_bytes(
-			build, draft->tensor[id].line, "the size", draft->tensor[id].name, draft->tensor[id].bytes, &tensors);
-	for (uint32_t id = 0; id < draft->ops && status == OK; id++)
-		status = check_bytes(
-			build, draft->op[id].line, "the workspace", draft->op[id].name, draft->op[id].workspace, &workspaces);
-	return status;
+	FOR(id, draft->tensors)
+		TRY(check_bytes(
+			build, draft->tensor[id].line, "the size", draft->tensor[id].name, draft->tensor[id].bytes, &tensors));
+	FOR(id, draft->ops)
+		TRY(check_bytes(
+			build, draft->op[id].line, "the workspace", draft->op[id].name, draft->op[id].workspace, &workspaces));
+	return OK;
 }
 
 /* ---- aliases and writers ---- */
@@ -223,14 +222,13 @@ static enum status size_views(struct build *build)
 {
 	struct graph *graph = build->graph;
 	int64_t sum = 0;
-	enum status status = OK;
-	for (uint32_t id = 0; id < graph->tensors && status == OK; id++) {
+	FOR(id, graph->tensors) {
 		struct tensor *tensor = &graph->tensor[id];
 		if (tensor->alias != NONE && !tensor->has_bytes && tensor->bytes == 0)
 			tensor->bytes = view_bytes(tensor, &graph->tensor[build->root[id]]);
-		status = check_bytes(build, tensor->line, "the size", tensor->name, tensor->bytes, &sum);
+		TRY(check_bytes(build, tensor->line, "the size", tensor->name, tensor->bytes, &sum));
 	}
-	return status;
+	return OK;
 }
 
 static enum status find_writers(struct build *build)

@@ -44,31 +44,30 @@ static uint32_t *new_roots(const struct graph *graph)
 /* Copies the op's in-place pairs that stay: those on persistent storages and those without a new name. */
 static enum status copy_inplace(struct draft *draft, const struct graph *graph, uint32_t op)
 {
-	enum status status = OK;
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++) {
+	FOR_SPAN(i, graph->inplace_start, op) {
 		const struct inplace *pair = &graph->inplace[i];
 		if (pair->out == NONE || graph->storage[graph->tensor[pair->in].storage].persistent)
-			status = draft_inplace(draft, op, pair->out, pair->in);
+			TRY(draft_inplace(draft, op, pair->out, pair->in));
 	}
-	return status;
+	return OK;
 }
 
 static enum status copy_rows(struct draft *draft, const struct graph *graph, uint32_t op)
 {
-	enum status status = draft_op(draft, &graph->op[op]) == NONE ? NO_MEMORY : OK;
-	for (uint32_t i = graph->reads.start[op]; i < graph->reads.start[op + 1] && status == OK; i++)
-		status = draft_read(draft, op, graph->reads.item[i]);
-	for (uint32_t i = graph->writes.start[op]; i < graph->writes.start[op + 1] && status == OK; i++)
-		status = draft_write(draft, op, graph->writes.item[i]);
-	for (uint32_t i = graph->after.start[op]; i < graph->after.start[op + 1] && status == OK; i++)
-		status = draft_after(draft, op, graph->after.item[i]);
-	return status == OK ? copy_inplace(draft, graph, op) : status;
+	NEED(draft_op(draft, &graph->op[op]) != NONE);
+	FOR_ROW(i, &graph->reads, op)
+		TRY(draft_read(draft, op, graph->reads.item[i]));
+	FOR_ROW(i, &graph->writes, op)
+		TRY(draft_write(draft, op, graph->writes.item[i]));
+	FOR_ROW(i, &graph->after, op)
+		TRY(draft_after(draft, op, graph->after.item[i]));
+	return copy_inplace(draft, graph, op);
 }
 
 static enum status fill_draft(struct draft *draft, const struct graph *graph, const uint32_t *root)
 {
-	enum status status = draft_describe(draft, graph->name, graph->source, graph->extra, &graph->about);
-	for (uint32_t id = 0; id < graph->tensors && status == OK; id++) {
+	TRY(draft_describe(draft, graph->name, graph->source, graph->extra, &graph->about));
+	FOR(id, graph->tensors) {
 		struct tensor tensor = graph->tensor[id];
 		if (root[id] == id && tensor.alias != NONE) {
 			tensor.bytes = graph->storage[tensor.storage].bytes;
@@ -77,11 +76,11 @@ static enum status fill_draft(struct draft *draft, const struct graph *graph, co
 		} else if (root[id] != id) {
 			tensor.alias = root[id];
 		}
-		status = draft_tensor(draft, &tensor) == NONE ? NO_MEMORY : OK;
+		NEED(draft_tensor(draft, &tensor) != NONE);
 	}
-	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
-		status = copy_rows(draft, graph, op);
-	return status;
+	FOR(op, graph->ops)
+		TRY(copy_rows(draft, graph, op));
+	return OK;
 }
 
 struct graph *graph_without_inplace(const struct graph *graph, struct error *error)

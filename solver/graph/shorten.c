@@ -95,19 +95,18 @@ static enum status shorten_add_tensors(const struct shortening *run)
 {
 	const struct graph *graph = run->graph;
 	uint32_t count = 0;
-	enum status status = OK;
 	FOR(id, graph->tensors)
 		if (run->tensor[id] != NONE) {
 			run->result->tensor[count] = id;
 			run->tensor[id] = count++;
 		}
-	for (uint32_t i = 0; i < count && status == OK; i++) {
+	FOR(i, count) {
 		struct tensor tensor = graph->tensor[run->result->tensor[i]];
-		status = alias_of(run, run->result->tensor[i], &tensor.alias);
-		if (status == OK && draft_tensor(run->draft, &tensor) == NONE)
-			status = NO_MEMORY;
+		TRY(alias_of(run, run->result->tensor[i], &tensor.alias));
+		if (draft_tensor(run->draft, &tensor) == NONE)
+			return NO_MEMORY;
 	}
-	return status;
+	return OK;
 }
 
 static enum status add_after(const struct shortening *run, uint32_t op)
@@ -124,35 +123,34 @@ static enum status add_after(const struct shortening *run, uint32_t op)
 static enum status shorten_add_op(const struct shortening *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
-	enum status status = draft_op(run->draft, &graph->op[op]) == NONE ? NO_MEMORY : add_after(run, op);
-	for (uint32_t i = graph->reads.start[op]; i < graph->reads.start[op + 1] && status == OK; i++) {
+	TRY(draft_op(run->draft, &graph->op[op]) == NONE ? NO_MEMORY : add_after(run, op));
+	FOR_ROW(i, &graph->reads, op) {
 		uint32_t tensor = shorten_operand(run, op, graph->reads.item[i]);
-		status = tensor == NONE ? INFEASIBLE : draft_read(run->draft, run->op[op], run->tensor[tensor]);
+		TRY(tensor == NONE ? INFEASIBLE : draft_read(run->draft, run->op[op], run->tensor[tensor]));
 	}
-	for (uint32_t i = graph->writes.start[op]; i < graph->writes.start[op + 1] && status == OK; i++)
-		status = draft_write(run->draft, run->op[op], run->tensor[graph->writes.item[i]]);
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++) {
+	FOR_ROW(i, &graph->writes, op)
+		TRY(draft_write(run->draft, run->op[op], run->tensor[graph->writes.item[i]]));
+	FOR_SPAN(i, graph->inplace_start, op) {
 		const struct inplace *pair = &graph->inplace[i];
 		uint32_t in = shorten_operand(run, op, pair->in);
-		status = in == NONE ? INFEASIBLE
+		TRY(in == NONE ? INFEASIBLE
 			: draft_inplace(run->draft, run->op[op], pair->out == NONE ? NONE : run->tensor[pair->out],
-								  run->tensor[in]);
+								  run->tensor[in]));
 	}
-	return status;
+	return OK;
 }
 
 static enum status shorten_add_ops(const struct shortening *run)
 {
-	enum status status = OK;
 	uint32_t count = 0;
 	FOR(op, run->graph->ops)
 		if (run->op[op] != NONE) {
 			run->result->op[count] = op;
 			run->op[op] = count++;
 		}
-	for (uint32_t i = 0; i < count && status == OK; i++)
-		status = shorten_add_op(run, run->result->op[i]);
-	return status;
+	FOR(i, count)
+		TRY(shorten_add_op(run, run->result->op[i]));
+	return OK;
 }
 
 static enum status shorten_shorten(const struct shortening *run, struct error *error)

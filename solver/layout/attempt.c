@@ -44,10 +44,9 @@ enum status layout_attempt_first(struct attempt *attempt)
 	struct control none = { 0 };
 	if (part->n < ONLINE_LEAST || part->pins || part->gapped || part->aligned)
 		return try_dive(attempt, &layout_dives[0], &none);
-	enum status status = layout_online(part, attempt->trial);
-	if (status == OK)
-		attempt_keep(attempt, layout_model_height(part, attempt->trial), "first fit as they come");
-	return status;
+	TRY(layout_online(part, attempt->trial));
+	attempt_keep(attempt, layout_model_height(part, attempt->trial), "first fit as they come");
+	return OK;
 }
 
 /* The tree knows neither pins nor holes; models that have them are dived through, long-lived buffers first, too. */
@@ -57,10 +56,9 @@ static enum status try_tree(struct attempt *attempt, struct control *control)
 	if (attempt->part.pins || attempt->part.gapped)
 		return try_dive(attempt, &long_lived_first, control);
 	int64_t height;
-	enum status status = layout_tree(&attempt->part, attempt->trial, &height, control);
-	if (status == OK)
-		attempt_keep(attempt, height, "roam tree");
-	return status;
+	TRY(layout_tree(&attempt->part, attempt->trial, &height, control));
+	attempt_keep(attempt, height, "roam tree");
+	return OK;
 }
 
 static enum status try_cheap(struct attempt *attempt, struct control *control)

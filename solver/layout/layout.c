@@ -146,22 +146,18 @@ static enum status solve_or_reuse(struct solve *solve, struct attempt *attempt)
 	const struct layout_cache *cache = solve->options->cache;
 	size_t bytes = sizeof(struct kept) + attempt->part.n * (sizeof *attempt->offset + sizeof *attempt->core.buffer);
 	uint64_t key[2] = { 0, 0 };
-	struct kept *kept = cache ? mem_alloc(1, bytes) : NULL;
+	HELD struct kept *kept = cache ? mem_alloc(1, bytes) : NULL;
 	if (!kept)
 		return cache ? NO_MEMORY : layout_attempt(attempt, solve->options, solve->control);
-	enum status status = OK;
 	layout_fingerprint(attempt, solve->options, key);
 	if (cache->lookup(cache->context, key, kept, bytes)) {
 		reuse_result(attempt, kept);
 	} else {
-		status = layout_attempt(attempt, solve->options, solve->control);
-		if (status == OK) {
-			keep_result(attempt, kept);
-			cache->store(cache->context, key, kept, bytes);
-		}
+		TRY(layout_attempt(attempt, solve->options, solve->control));
+		keep_result(attempt, kept);
+		cache->store(cache->context, key, kept, bytes);
 	}
-	mem_free(kept);
-	return status;
+	return OK;
 }
 
 static enum status layout_solve_part(struct solve *solve, uint32_t from, uint32_t to, uint32_t first, uint32_t last)
@@ -332,12 +328,11 @@ static enum status check_pair(
 
 static enum status layout_check_pins(const struct layout_model *model, struct layout *layout, struct error *error)
 {
-	enum status status = OK;
-	for (uint32_t a = 0; model->pins && a < model->n && status == OK; a++)
-		for (uint32_t b = a + 1; model->fixed[a] >= 0 && b < model->n && status == OK; b++)
+	for (uint32_t a = 0; model->pins && a < model->n; a++)
+		for (uint32_t b = a + 1; model->fixed[a] >= 0 && b < model->n; b++)
 			if (model->fixed[b] >= 0)
-				status = check_pair(model, a, b, layout, error);
-	return status;
+				TRY(check_pair(model, a, b, layout, error));
+	return OK;
 }
 
 static enum status solve_given(struct solve *solve)

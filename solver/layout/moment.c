@@ -114,15 +114,13 @@ enum status layout_moment_bound(const struct layout_model *model, int64_t *bound
 	HELD struct full *MAKE(full, model->sections);
 	HELD uint32_t *MAKE(lists, (size_t)model->n * 2);
 	HELD int64_t *MAKE(size, model->n);
-	enum status status = moment && full && lists && size ? OK : NO_MEMORY;
-	if (status == OK) {
-		*moment = (struct moment){ .model = model, .free = lists, .pinned = lists + model->n, .size = size };
-		FOR(s, model->sections)
-			full[s] = (struct full){ model->load[s], s };
-		qsort(full, model->sections, sizeof *full, compare_full);
-	}
+	NEED(moment && full && lists && size);
+	*moment = (struct moment){ .model = model, .free = lists, .pinned = lists + model->n, .size = size };
+	FOR(s, model->sections)
+		full[s] = (struct full){ model->load[s], s };
+	qsort(full, model->sections, sizeof *full, compare_full);
 	uint64_t work = 0;
-	for (uint32_t i = 0; status == OK && i < model->sections && (i == 0 || work < WORK_MOST); i++) {
+	for (uint32_t i = 0; i < model->sections && (i == 0 || work < WORK_MOST); i++) {
 		int64_t height = section_bound(moment, full[i].section);
 		work += model->n;
 		if (height > *bound) {
@@ -130,5 +128,5 @@ enum status layout_moment_bound(const struct layout_model *model, int64_t *bound
 			*section = full[i].section;
 		}
 	}
-	return status;
+	return OK;
 }

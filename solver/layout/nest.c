@@ -36,22 +36,20 @@ static enum status sort_ends(
 	HELD uint32_t *MAKE(count, (size_t)model->sections + 2);
 	HELD uint32_t *MAKE(buffer, model->n);
 	HELD uint32_t *MAKE(next, (size_t)nest->leaves * 2);
-	enum status status = count && buffer && next ? OK : NO_MEMORY;
-	if (status == OK) {
-		FOR(b, model->n)
-			count[end[b] + 1]++;
-		for (uint32_t s = 1; s <= model->sections; s++)
-			count[s] += count[s - 1];
-		FOR(b, model->n)
-			buffer[count[end[b]]++] = b;
-		COPY(next, nest->start, (size_t)nest->leaves * 2);
-		FOR(i, model->n) {
-			uint32_t b = buffer[i];
-			place[b] = next[node[b]]++;
-			sorted[place[b]] = end[b];
-		}
+	NEED(count && buffer && next);
+	FOR(b, model->n)
+		count[end[b] + 1]++;
+	for (uint32_t s = 1; s <= model->sections; s++)
+		count[s] += count[s - 1];
+	FOR(b, model->n)
+		buffer[count[end[b]]++] = b;
+	COPY(next, nest->start, (size_t)nest->leaves * 2);
+	FOR(i, model->n) {
+		uint32_t b = buffer[i];
+		place[b] = next[node[b]]++;
+		sorted[place[b]] = end[b];
 	}
-	return status;
+	return OK;
 }
 
 static void nest_match(struct nest_pair *pairs, uint32_t i)

@@ -61,7 +61,7 @@ static enum status peak_solve_part(
 static enum status peak_place(struct peak *peak, uint32_t since, uint32_t first, uint32_t last, uint64_t effort)
 {
 	const struct layout_model *model = peak->model;
-	struct layout_model part;
+	OWN(layout_model) part = { 0 };
 	int64_t height;
 	uint32_t n = 0;
 	FOR(b, model->n)
@@ -72,13 +72,13 @@ static enum status peak_place(struct peak *peak, uint32_t since, uint32_t first,
 		return OK;
 	TRY(layout_model_clip(model, peak->buffer, n, since, last, peak->offset, &part));
 	HELD int64_t *MAKE(offset, n);
-	enum status status = offset ? peak_solve_part(peak, &part, effort, offset, &height) : NO_MEMORY;
-	for (uint32_t i = 0; i < n && status == OK; i++)
+	NEED(offset);
+	TRY(peak_solve_part(peak, &part, effort, offset, &height));
+	FOR(i, n)
 		peak->offset[peak->buffer[i]] = offset[i] * (part.unit / model->unit);
-	if (status == OK && height > peak->target)
+	if (height > peak->target)
 		peak->target = height;
-	layout_model_free(&part);
-	return status;
+	return OK;
 }
 
 /* A layout in peak->offset, if it may be lower than `height`: *found. */

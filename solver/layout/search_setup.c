@@ -106,18 +106,16 @@ static enum status sort_neighbours(const struct layout_model *model, struct csr 
 	uint32_t pairs = rows->start[model->n];
 	HELD struct keyed *MAKE(keyed, model->n);
 	HELD uint32_t *MAKE(next, model->n), *MAKE(sorted, pairs);
-	enum status status = keyed && next && sorted ? OK : NO_MEMORY;
-	if (status == OK) {
-		FOR(b, model->n)
-			keyed[b] = (struct keyed){ model->size[b], b };
-		qsort(keyed, model->n, sizeof *keyed, compare_keyed);
-		COPY(next, rows->start, model->n);
-		FOR(k, model->n)
-			FOR_ITEMS(row, rows, keyed[k].buffer)
-				sorted[next[row]++] = keyed[k].buffer;
-		memcpy(rows->item, sorted, pairs * sizeof *sorted);
-	}
-	return status;
+	NEED(keyed && next && sorted);
+	FOR(b, model->n)
+		keyed[b] = (struct keyed){ model->size[b], b };
+	qsort(keyed, model->n, sizeof *keyed, compare_keyed);
+	COPY(next, rows->start, model->n);
+	FOR(k, model->n)
+		FOR_ITEMS(row, rows, keyed[k].buffer)
+			sorted[next[row]++] = keyed[k].buffer;
+	memcpy(rows->item, sorted, pairs * sizeof *sorted);
+	return OK;
 }
 
 /* Drops pinned buffers that lie within others' heights, so that tops ascend with bottoms. */

@@ -114,8 +114,8 @@ static enum status skyline_set_up(struct skyline *skyline, const struct layout_m
 	MAKE(skyline->segment, (size_t)model->sections + 1);
 	NEED(skyline->segment);
 	skyline->segment[0] = (struct segment){ model->sections, NONE, 0 };
-	enum status status = nest_build(&skyline->nest, model, order);
-	return status == OK && skyline->critical ? reach_build(&skyline->reach, model) : status;
+	TRY(nest_build(&skyline->nest, model, order));
+	return skyline->critical ? reach_build(&skyline->reach, model) : OK;
 }
 
 enum status layout_skyline(const struct layout_model *model, const uint32_t *order, bool critical, int64_t limit,

@@ -78,24 +78,22 @@ enum status layout_sort(const struct layout_model *model, const char *keys, uint
 {
 	HELD struct entry *MAKE(entry, model->n);
 	HELD double *MAKE(value, model->n);
-	enum status status = entry && value ? OK : NO_MEMORY;
-	for (int i = 0; status == OK && i < KEYS && keys[i]; i++) {
+	NEED(entry && value);
+	for (int i = 0; i < KEYS && keys[i]; i++) {
 		if (keys[i] == 'T')
-			status = contention(model, value);
+			TRY(contention(model, value));
 		else if (keys[i] == 'O')
-			status = overlaps(model, value);
+			TRY(overlaps(model, value));
 		else
 			FOR(b, model->n)
 				value[b] = simple_key(model, keys[i], b);
-		for (uint32_t b = 0; status == OK && b < model->n; b++)
+		FOR(b, model->n)
 			entry[b].key[i] = value[b];
 	}
-	if (status == OK) {
-		FOR(b, model->n)
-			entry[b].buffer = b;
-		qsort(entry, model->n, sizeof *entry, compare_entries);
-		FOR(i, model->n)
-			order[i] = entry[i].buffer;
-	}
-	return status;
+	FOR(b, model->n)
+		entry[b].buffer = b;
+	qsort(entry, model->n, sizeof *entry, compare_entries);
+	FOR(i, model->n)
+		order[i] = entry[i].buffer;
+	return OK;
 }

@@ -30,10 +30,9 @@ static enum status job_start(struct order_job *job, const struct problem *proble
 	job->own = order_memory_store(&job->memory);
 	MAKE(job->order, problem->ops);
 	NEED(ROOM(&job->arena, job->count, problem->items) && ROOM(&job->arena, job->live, problem->ops) && job->order);
-	enum status status = order_model_of(problem, &job->arena, &job->model);
-	if (status == OK)
-		job->reversed = order_model_reversed(&job->model);
-	return status;
+	TRY(order_model_of(problem, &job->arena, &job->model));
+	job->reversed = order_model_reversed(&job->model);
+	return OK;
 }
 
 void order_result_free(struct order_result *result)

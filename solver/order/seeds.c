@@ -124,22 +124,21 @@ enum status order_by_priority(
 	OWN(arena) arena = { 0 };
 	struct order_heap heap;
 	uint32_t *waiting = NULL;
-	enum status status = ROOM(&arena, waiting, model->ops) ? order_heap_init(&heap, model->ops, &arena) : NO_MEMORY;
-	if (status == OK) {
-		FOR(op, model->ops) {
-			waiting[op] = csr_length(&model->pred, op);
-			if (waiting[op] == 0)
-				order_heap_put(&heap, op, group ? group[op] : 0, priority[op]);
-		}
-		FOR(n, model->ops) {
-			uint32_t op = order[n] = order_heap_top(&heap);
-			order_heap_remove(&heap, op);
-			FOR_ITEMS(next, &model->succ, op)
-				if (--waiting[next] == 0)
-					order_heap_put(&heap, next, group ? group[next] : 0, priority[next]);
-		}
+	NEED(ROOM(&arena, waiting, model->ops));
+	TRY(order_heap_init(&heap, model->ops, &arena));
+	FOR(op, model->ops) {
+		waiting[op] = csr_length(&model->pred, op);
+		if (waiting[op] == 0)
+			order_heap_put(&heap, op, group ? group[op] : 0, priority[op]);
 	}
-	return status;
+	FOR(n, model->ops) {
+		uint32_t op = order[n] = order_heap_top(&heap);
+		order_heap_remove(&heap, op);
+		FOR_ITEMS(next, &model->succ, op)
+			if (--waiting[next] == 0)
+				order_heap_put(&heap, next, group ? group[next] : 0, priority[next]);
+	}
+	return OK;
 }
 
 /* ---- depth first ---- */

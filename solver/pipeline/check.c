@@ -177,12 +177,11 @@ static enum status check_added(struct check *check, uint32_t r, uint32_t id)
 static enum status check_ops(struct check *check, uint32_t r)
 {
 	const struct graph *graph = check->rank[r];
-	enum status status = OK;
-	for (uint32_t id = 0; id < graph->ops && status == OK; id++) {
+	FOR(id, graph->ops) {
 		uint32_t of = graph_find_op(check->device, graph->op[id].name);
-		status = of != NONE ? pipeline_check_op(check, r, id, of) : check_added(check, r, id);
+		TRY(of != NONE ? pipeline_check_op(check, r, id, of) : check_added(check, r, id));
 	}
-	return status;
+	return OK;
 }
 
 /* Sums over ranks are reduced where an addition has its operands on different ranks. */

@@ -437,12 +437,11 @@ static enum status problems_check_add_group(
 
 static enum status problems_check_add_edges(struct audit *audit, wide *bound, struct error *error)
 {
-	enum status status = OK;
-	for (uint32_t i = 0, next; i < audit->links && status == OK; i = next) {
+	for (uint32_t i = 0, next; i < audit->links; i = next) {
 		next = sum_group(audit, i);
-		status = problems_check_add_group(audit, &audit->link[i], bound, error);
+		TRY(problems_check_add_group(audit, &audit->link[i], bound, error));
 	}
-	return status;
+	return OK;
 }
 
 static enum status problems_check_add_nodes(const struct audit *audit, wide *bound, struct error *error)

@@ -91,15 +91,13 @@ static enum status problems_model_settle(struct builder *builder)
 {
 	struct shard_model *model = builder->model;
 	const struct shard_problem *problem = model->problem;
-	enum status status = OK;
 	FOR(i, problem->first[problem->nodes])
 		builder->alive[i] = problem->cost[i] < SHARD_FORBIDDEN;
-	for (bool again = true; again && status == OK;) {
+	for (bool again = true; again;) {
 		problems_model_prune(builder);
-		status = shard_merge_find(
-			problem, model->group, model->groups, builder->alive, &builder->arena, &builder->merge, &again);
+		TRY(shard_merge_find(problem, model->group, model->groups, builder->alive, &builder->arena, &builder->merge, &again));
 	}
-	return status;
+	return OK;
 }
 
 /* ---- strategies ---- */
@@ -159,10 +157,9 @@ static enum status problems_model_keep_strategies(struct builder *builder, struc
 		ROOM(arena, model->member_start, (size_t)model->nodes + 1) && ROOM(arena, model->member, problem->nodes) &&
 		ROOM(arena, model->member_of, problem->nodes) && ROOM(arena, model->node_of, problem->nodes) &&
 		ROOM(arena, model->original, strategies) && ROOM(arena, model->unary, strategies));
-	enum status status = place_members(builder, error);
-	if (status == OK)
-		sum_unary(model);
-	return status;
+	TRY(place_members(builder, error));
+	sum_unary(model);
+	return OK;
 }
 
 /* ---- slots ---- */
@@ -483,13 +480,13 @@ static enum status build_incidence(struct builder *builder)
 		row[2 * edge + 1] = model->head[edge];
 		item[2 * edge] = item[2 * edge + 1] = edge;
 	}
-	enum status status = csr_of_pairs(&model->arena, model->nodes, 2 * model->edges, row, item, &model->incident);
-	for (uint32_t node = 0; node < model->nodes && status == OK; node++)
+	TRY(csr_of_pairs(&model->arena, model->nodes, 2 * model->edges, row, item, &model->incident));
+	FOR(node, model->nodes)
 		FOR_ITEMS(edge, &model->incident, node) {
 			*(model->head[edge] == node ? &model->into_head[edge] : &model->into_tail[edge]) = model->messages;
 			model->messages += shard_width(model, node);
 		}
-	return status;
+	return OK;
 }
 
 enum status shard_model_build(struct shard_model *model, const struct shard_problem *problem, struct error *error)

@@ -54,12 +54,11 @@ static enum status problems_problem_edge_valid(
 enum status shard_problem_valid(const struct shard_problem *problem, struct error *error)
 {
 	int64_t costs = 0, bytes = 0;
-	enum status status = OK;
-	for (uint32_t node = 0; node < problem->nodes && status == OK; node++)
-		status = problems_problem_node_valid(problem, node, &costs, &bytes, error);
-	for (uint32_t edge = 0; edge < problem->edges && status == OK; edge++)
-		status = problems_problem_edge_valid(problem, edge, &costs, error);
-	return status;
+	FOR(node, problem->nodes)
+		TRY(problems_problem_node_valid(problem, node, &costs, &bytes, error));
+	FOR(edge, problem->edges)
+		TRY(problems_problem_edge_valid(problem, edge, &costs, error));
+	return OK;
 }
 
 void shard_problem_free(struct shard_problem *problem)

@@ -450,19 +450,17 @@ static enum status problems_take_bound(struct shard_run *run)
 
 static enum status run_begin(struct shard_run *run)
 {
-	enum status status = shard_model_build(&run->model, run->problem, run->error);
-	if (status == OK && run->problem->limit < 0)
+	TRY(shard_model_build(&run->model, run->problem, run->error));
+	if (run->problem->limit < 0)
 		run->model.limit = (double)HUGE_VAL;
-	if (status == OK)
-		status = shard_dual_begin(&run->dual, &run->model);
-	if (status == OK)
-		status = shard_primal_begin(&run->primal, &run->model, run->control);
+	TRY(shard_dual_begin(&run->dual, &run->model));
+	TRY(shard_primal_begin(&run->primal, &run->model, run->control));
 	bool full = ROOM(&run->arena, run->choice, run->problem->nodes) &&
 		ROOM(&run->arena, run->plain, run->problem->nodes) &&
 		ROOM(&run->arena, run->best_multiplier, run->model.slots) &&
 		ROOM(&run->arena, run->best_message, run->model.messages) &&
 		ROOM(&run->arena, run->subgradient, run->model.slots) && ROOM(&run->arena, run->square, run->model.slots);
-	return status != OK || full ? status : NO_MEMORY;
+	return full ? OK : NO_MEMORY;
 }
 
 enum status shard_solve(const struct shard_problem *problem, const struct shard_options *options,

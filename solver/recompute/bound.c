@@ -390,16 +390,15 @@ static enum status prove(struct recompute_bounds *bounds, struct recompute_turn 
 static enum status recompute_bound_try_all(
 	struct recompute_bounds *bounds, int64_t cap, int64_t price, struct control *control)
 {
-	enum status status = OK;
-	for (uint32_t i = 0; i < bounds->turns && status == OK; i++) {
+	FOR(i, bounds->turns) {
 		struct recompute_turn *turn = &bounds->turn[i];
 		struct line line;
 		turn->value = 0;
 		if (i != bounds->best && turn->wanted > room_of(turn, cap))
-			status = recompute_bound_cut_at(
-				bounds, turn, price < turn->price_most ? price : turn->price_most, room_of(turn, cap), control, &line);
+			TRY(recompute_bound_cut_at(
+				bounds, turn, price < turn->price_most ? price : turn->price_most, room_of(turn, cap), control, &line));
 	}
-	return status;
+	return OK;
 }
 
 /* Sizes that most of what is wanted comes in, the most bytes first. */
@@ -554,10 +553,10 @@ enum status recompute_bound_line(
 	struct line ignored;
 	*line = (struct recompute_line){ 0 };
 	price = turn && price > turn->price_most ? turn->price_most : price;
-	enum status status = turn ? recompute_bound_cut_at(bounds, turn, price, 0, control, &ignored) : OK;
-	if (turn && status == OK)
+	TRY(turn ? recompute_bound_cut_at(bounds, turn, price, 0, control, &ignored) : OK);
+	if (turn)
 		*line = (struct recompute_line){ price, turn->value, turn->there - turn->away };
-	return status;
+	return OK;
 }
 
 int64_t recompute_line_at(const struct recompute_line *line, int64_t cap)

@@ -121,13 +121,11 @@ static enum status master_prices(
 		FOR(m, dual->moments)
 			milp_add_entry(&milp, top + 1 + m, -recompute_dual_excess(dual, c, m));
 	}
-	enum status status = milp_solve(&milp, &(struct milp_limits){ 0 }, control, &solution);
-	if (status == OK) {
-		*theta = solution.value[top] * GIGA;
-		FOR(m, dual->moments)
-			lambda[m] = solution.value[top + 1 + m] > 0 ? solution.value[top + 1 + m] : 0;
-	}
-	return status;
+	TRY(milp_solve(&milp, &(struct milp_limits){ 0 }, control, &solution));
+	*theta = solution.value[top] * GIGA;
+	FOR(m, dual->moments)
+		lambda[m] = solution.value[top + 1 + m] > 0 ? solution.value[top + 1 + m] : 0;
+	return OK;
 }
 
 /* Its other side: the mix of columns that keeps the cap at every moment, at the least time. */
@@ -148,10 +146,10 @@ static enum status master_mix(struct recompute_dual *dual, struct control *contr
 			milp_add_entry(&milp, c, recompute_dual_excess(dual, c, m));
 		milp_add_entry(&milp, dual->columns + m, -1);
 	}
-	enum status status = milp_solve(&milp, &(struct milp_limits){ 0 }, control, &solution);
-	for (uint32_t c = 0; c < dual->columns && status == OK; c++)
+	TRY(milp_solve(&milp, &(struct milp_limits){ 0 }, control, &solution));
+	FOR(c, dual->columns)
 		dual->column[c].share = solution.value[c];
-	return status;
+	return OK;
 }
 
 /* The fullest moment of the mix, where it is above the cap and has no price yet. */

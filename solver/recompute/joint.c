@@ -92,9 +92,9 @@ static enum status joint_add_edges(
 			from[pairs] = of_op[joint->node[n].op];
 			to[pairs++] = n;
 		}
-	enum status status = from && to ? csr_of_pairs(&joint->arena, joint->nodes, pairs, from, to, &joint->users)
-		: NO_MEMORY;
-	return status == OK ? csr_of_pairs(&joint->arena, joint->nodes, pairs, to, from, &joint->operands) : status;
+	NEED(from && to);
+	TRY(csr_of_pairs(&joint->arena, joint->nodes, pairs, from, to, &joint->users));
+	return csr_of_pairs(&joint->arena, joint->nodes, pairs, to, from, &joint->operands);
 }
 
 static void joint_measure(struct joint *joint)
@@ -114,17 +114,14 @@ enum status joint_find(const struct graph *graph, const bool *forward, const str
 	*joint = (struct joint){ 0 };
 	ROOM(&joint->arena, joint->node, (size_t)graph->tensors + graph->ops);
 	HELD uint32_t *MAKE(of_op, graph->ops), *MAKE(of_tensor, graph->tensors);
-	enum status status = joint->node && of_op && of_tensor ? OK : NO_MEMORY;
-	if (status == OK) {
-		memset(of_tensor, 0xff, graph->tensors * sizeof *of_tensor);
-		add_inputs(graph, forward, joint, of_tensor);
-		FOR(op, graph->ops)
-			joint_add_op(graph, forward, rules, op, joint, of_op, of_tensor);
-		status = joint_add_edges(graph, of_op, of_tensor, joint);
-	}
-	if (status == OK)
-		joint_measure(joint);
-	return status;
+	NEED(joint->node && of_op && of_tensor);
+	memset(of_tensor, 0xff, graph->tensors * sizeof *of_tensor);
+	add_inputs(graph, forward, joint, of_tensor);
+	FOR(op, graph->ops)
+		joint_add_op(graph, forward, rules, op, joint, of_op, of_tensor);
+	TRY(joint_add_edges(graph, of_op, of_tensor, joint));
+	joint_measure(joint);
+	return OK;
 }
 
 void joint_free(struct joint *joint)

@@ -103,10 +103,9 @@ static enum status find_items(struct budget *budget)
 	for (uint32_t n = 0; n < joint->nodes && budget->item && scratch; n++)
 		if (budget->banned[n] >= FIRST_BANNED && joint->node[n].distance < JOINT_FAR && !in_input(budget, &joint->node[n]))
 			budget->item[budget->items++] = n;
-	enum status status = budget->item && scratch ? OK : NO_MEMORY;
-	if (status == OK)
-		sort_items(budget, budget->item, budget->items, scratch);
-	return status;
+	NEED(budget->item && scratch);
+	sort_items(budget, budget->item, budget->items, scratch);
+	return OK;
 }
 
 /* FLOPs as PyTorch's counter has them: of products, convolutions and attentions; 1 of all else. */
@@ -129,8 +128,8 @@ static enum status fill_knapsack(struct budget *budget)
 {
 	size_t words = budget->most / 64 + 1;
 	HELD float *MAKE(best, budget->most + 1);
-	enum status status = ROOM(&budget->arena, budget->taken, (size_t)budget->items * words) && best ? OK : NO_MEMORY;
-	for (uint32_t i = 0; i < budget->items && status == OK; i++) {
+	NEED(ROOM(&budget->arena, budget->taken, (size_t)budget->items * words) && best);
+	FOR(i, budget->items) {
 		uint32_t bytes = strategies_size_of(budget, i);
 		float runtime = runtime_of(budget, budget->item[i]);
 		for (uint32_t j = budget->most + 1; j-- > bytes;) {
@@ -140,9 +139,9 @@ static enum status fill_knapsack(struct budget *budget)
 				budget->taken[i * words + j / 64] |= UINT64_C(1) << (j % 64);
 			}
 		}
-		status = control_spend(budget->control, budget->most) ? control_status(budget->control) : OK;
+		TRY(control_spend(budget->control, budget->most) ? control_status(budget->control) : OK);
 	}
-	return status;
+	return OK;
 }
 
 /* What is not taken at a share may run again. */
@@ -198,7 +197,6 @@ static enum status keep_budgets(
 	struct budget *budget, const int64_t *percent, uint32_t count, uint32_t storages, bool *keep)
 {
 	const struct joint *joint = budget->joint;
-	enum status status = OK;
 	FOR(n, joint->inputs)
 		budget->least += (double)joint->node[n].bytes;
 	FOR(i, count) {
@@ -206,16 +204,16 @@ static enum status keep_budgets(
 		uint32_t shares = (uint32_t)nearbyint(share * SHARES);
 		budget->most = shares > budget->most ? shares : budget->most;
 	}
-	for (uint32_t i = 0; i < count && status == OK; i++) {
+	FOR(i, count) {
 		const bool *saved = NULL;
 		if (percent[i] <= 0)
 			continue;
-		status = choose_saved(budget, (double)percent[i] / 100, &saved);
-		for (uint32_t n = 0; n < joint->nodes && status == OK; n++)
+		TRY(choose_saved(budget, (double)percent[i] / 100, &saved));
+		FOR(n, joint->nodes)
 			if (saved[n] && joint->node[n].tensor != NONE)
 				keep[(size_t)i * storages + budget->graph->tensor[joint->node[n].tensor].storage] = true;
 	}
-	return status;
+	return OK;
 }
 
 enum status recompute_keep_knapsack(const struct recompute_step *step, const struct activations *activations,
@@ -285,21 +283,20 @@ static enum status states_of_all(const struct recompute_step *step, const struct
 	states_of_mode(step, activations, RECOMPUTE_SELECTIVE, keep, state);
 	states_of_mode(step, activations, RECOMPUTE_FULL, keep, state + one);
 	*count = MODES;
-	enum status status = OK;
-	for (uint32_t every = 1; every <= activations->layers && status == OK; every++) {
+	for (uint32_t every = 1; every <= activations->layers; every++) {
 		if (every >= GROUPINGS && every != root)
 			continue;
 		recompute_keep_groups(step, activations, every, keep);
-		status = recompute_states_keeping(step, keep, control, state + one * (*count)++);
+		TRY(recompute_states_keeping(step, keep, control, state + one * (*count)++));
 	}
-	for (uint32_t every = 2; every < GROUPINGS && every <= activations->layers && status == OK; every++) {
+	for (uint32_t every = 2; every < GROUPINGS && every <= activations->layers; every++) {
 		recompute_keep_every(step, activations, every, keep);
-		status = recompute_states_keeping(step, keep, control, state + one * (*count)++);
+		TRY(recompute_states_keeping(step, keep, control, state + one * (*count)++));
 	}
-	status = status == OK ? recompute_keep_knapsack(step, activations, rules, budgets, BUDGETS, control, keep) : status;
-	for (uint32_t i = 0; i < BUDGETS && status == OK; i++)
-		status = recompute_states_keeping(step, keep + one * i, control, state + one * (*count)++);
-	return status;
+	TRY(recompute_keep_knapsack(step, activations, rules, budgets, BUDGETS, control, keep));
+	FOR(i, BUDGETS)
+		TRY(recompute_states_keeping(step, keep + one * i, control, state + one * (*count)++));
+	return OK;
 }
 
 enum status recompute_published_states(const struct recompute_step *step, const struct activations *activations,

@@ -163,15 +163,15 @@ static enum status parse_dim(struct parser *parser, struct form_dim *dim)
 		}
 		return dim->count > 0 ? OK : rules_complain(parser, "an empty product");
 	}
-	enum status status = parse_factor(parser, dim);
-	if (status == OK && rules_take(parser, "..")) {
+	TRY(parse_factor(parser, dim));
+	if (rules_take(parser, "..")) {
 		dim->space = true;
 		parser->form->factor[dim->factor[0]].space = true;
 		uint8_t over = parser->form->factor[dim->factor[0]].over;
 		if (over != FORM_FACTORS)
 			parser->form->factor[over].space = true;
 	}
-	return status;
+	return OK;
 }
 
 static enum status parse_slot(struct parser *parser)

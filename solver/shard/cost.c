@@ -423,20 +423,18 @@ static void find_moved(struct sharding_sum *sum)
 
 static enum status sum_moved(struct sharding_sum *sum)
 {
-	enum status status = OK;
 	find_moved(sum);
-	for (uint32_t t = 0; t < sum->graph->tensors && status == OK; t++)
+	FOR(t, sum->graph->tensors)
 		if (sum->moved[t])
-			status = sum_tensor(sum, t);
-	for (uint32_t i = 0; i < sum->returnings && status == OK; i++) {
+			TRY(sum_tensor(sum, t));
+	FOR(i, sum->returnings) {
 		const struct reshard *way;
 		const struct returning *back = &sum->returning[i];
 		struct placement from = back->read == NONE ? sum->sharding->produced[back->last] : sum->sharding->needed[back->read];
-		status = reshard_memo_find(&sum->memo, back->last, from, sum->sharding->produced[back->home], &way);
-		if (status == OK)
-			pay(sum, way, (struct purpose) { .phase = PHASE_UPDATE, .for_update = back->once });
+		TRY(reshard_memo_find(&sum->memo, back->last, from, sum->sharding->produced[back->home], &way));
+		pay(sum, way, (struct purpose) { .phase = PHASE_UPDATE, .for_update = back->once });
 	}
-	return status;
+	return OK;
 }
 
 /* Where it stays: of several microbatches the sum of a gradient as it is written, but over axes where every microbatch

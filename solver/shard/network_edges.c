@@ -540,17 +540,16 @@ static enum status doubled_at(
 		sets[count++] = apart ? several : 0xff;
 	if (!apart && may_come_later(building, tensor, place, &distance))
 		sets[count++] = (uint8_t)~(1 << PHASE_FORWARD);
-	enum status status = OK;
-	for (uint32_t i = 0; i < count && status == OK && time < SHARD_FORBIDDEN; i++) {
+	for (uint32_t i = 0; i < count && time < SHARD_FORBIDDEN; i++) {
 		bool early = sets[i] >> PHASE_FORWARD & 1,
 			 held = early && (apart ? place->view : place->readers[PHASE_FORWARD] > 0 && place->late);
 		int64_t bytes = held ? placement_bytes(building->units, building->mesh, tensor, choice.second) : 0;
 		choice.phases = sets[i];
 		if (time > 0 || held)
-			status = building_choice(building, choice,
-				doubled_cost(building, tensor, place, &distance, sets[i], apart, update) + sharding_tie(bytes), bytes);
+			TRY(building_choice(building, choice,
+				doubled_cost(building, tensor, place, &distance, sets[i], apart, update) + sharding_tie(bytes), bytes));
 	}
-	return status;
+	return OK;
 }
 
 /* The choices of a node of second copies. */

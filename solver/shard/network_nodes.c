@@ -397,16 +397,16 @@ static enum status kept_nodes(struct building *building)
 	for (uint32_t s = 0; fold && s < fold->segments; s++)
 		most = fold->segment[s].copies > most ? fold->segment[s].copies : most;
 	uint32_t *theirs = NULL;
-	enum status status = ROOM(&building->arena, theirs, most) ? OK : NO_MEMORY;
-	for (int pass = 0; pass < 2 && status == OK; pass++)  /* those of copies first: what is left stands outside */
-		for (uint32_t i = 0; i < units->kepts && status == OK; i++) {
+	NEED(ROOM(&building->arena, theirs, most));
+	FOR_INT(pass, 2)  /* those of copies first: what is left stands outside */
+		FOR(i, units->kepts) {
 			uint32_t segment = NONE, t = units->kept[i];
 			if (network->kept_node[t] != NONE || (pass == 0 && !kept_per_copy(building, t, &segment, theirs)))
 				continue;
 			theirs[0] = t;
-			status = kept_node(building, segment, theirs, pass == 0 ? fold->segment[segment].copies : 1);
+			TRY(kept_node(building, segment, theirs, pass == 0 ? fold->segment[segment].copies : 1));
 		}
-	return status;
+	return OK;
 }
 
 enum status building_nodes(struct building *building)

@@ -287,14 +287,14 @@ static enum status prune_node(struct pruning *pruning, uint32_t node, struct con
 	if (!to_look_at(pruning, node))
 		return OK;
 	pruning->looked[node] = ++pruning->time;
-	enum status status = open_sides(pruning, node);
-	for (uint32_t s = 0; s < count && status == OK; s++) {
+	TRY(open_sides(pruning, node));
+	FOR(s, count) {
 		if (control && control_status(control) == CANCELLED)
-			status = CANCELLED;
-		else if (!pruning->gone[first + s] && is_dominated(pruning, node, s))
+			return CANCELLED;
+		if (!pruning->gone[first + s] && is_dominated(pruning, node, s))
 			network_prune_drop(pruning, node, s);
 	}
-	return status;
+	return OK;
 }
 
 static enum status find_near(struct pruning *pruning, struct arena *arena)

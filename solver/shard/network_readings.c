@@ -178,12 +178,11 @@ static enum status collect_reads(struct building *building, uint32_t op)
 		: NULL;
 	uint32_t copy = network->op_copy[op], before = 0, after = 0;
 	bool stands = segment && copy > 0 && copy < segment->copies - 1;
-	enum status status = OK;
 	if (stands) {
 		before = copy - 1;
 		after = segment->copies - 2 - copy;
 	}
-	for (uint32_t i = graph->reads.start[op]; i < graph->reads.start[op + 1] && status == OK; i++) {
+	FOR_ROW(i, &graph->reads, op) {
 		uint32_t t = graph->reads.item[i];
 		bool again = false;
 		FOR_FROM(j, graph->reads.start[op], i)
@@ -191,10 +190,10 @@ static enum status collect_reads(struct building *building, uint32_t op)
 		if (stands && read_apart(building, segment, fold->index_of[op], i - graph->reads.start[op]))
 			return fail(building->error, LIMIT, "%s is read by some copies of a layer only", graph->tensor[t].name);
 		if (!again)
-			status = add_reading(building, &building->class_reading[tensor_class(building, t)], t, op,
-				network->op_node[op], copy, before, after);
+			TRY(add_reading(building, &building->class_reading[tensor_class(building, t)], t, op,
+				network->op_node[op], copy, before, after));
 	}
-	return status;
+	return OK;
 }
 
 enum status building_readings(struct building *building)
@@ -202,16 +201,16 @@ enum status building_readings(struct building *building)
 	const struct graph *graph = building->graph;
 	const struct network *network = building->network;
 	const bool *marked = number_classes(building) ? mark_reading(building) : NULL;
-	enum status status = marked ? OK : NO_MEMORY;
-	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
+	NEED(marked);
+	FOR(op, graph->ops) {
 		if (marked[op])
-			status = collect_reads(building, op);
-		for (uint32_t j = graph->inplace_start[op]; j < graph->inplace_start[op + 1] && status == OK; j++) {
+			TRY(collect_reads(building, op));
+		FOR_SPAN(j, graph->inplace_start, op) {
 			uint32_t root, left = network_readings_left_behind(graph, op, &graph->inplace[j], &root);
 			if (left != NONE && graph->tensor[left].writer == op)
-				status = add_reading(building, &building->class_reading[building->classes + tensor_class(building, left)], left, op,
-					network->kept_node[root], network->kept_copy[root], 0, 0);
+				TRY(add_reading(building, &building->class_reading[building->classes + tensor_class(building, left)], left, op,
+					network->kept_node[root], network->kept_copy[root], 0, 0));
 		}
 	}
-	return status;
+	return OK;
 }

@@ -548,12 +548,11 @@ static enum status tap_axes(struct tap *tap, const struct sharding *base)
 /* The best patterns of every unique subgraph, and of what is in none. */
 static enum status tap_subgraphs(struct tap *tap)
 {
-	enum status status = OK;
 	uint32_t *weight;
 	NEED(ROOM(&tap->arena, weight, tap->network.chain.nodes));
-	for (uint32_t i = 0; status == OK && i <= tap->network.chain.segments; i++)
-		status = try_subgraph(tap, i < tap->network.chain.segments ? i : NONE, weight);
-	return status;
+	for (uint32_t i = 0; i <= tap->network.chain.segments; i++)
+		TRY(try_subgraph(tap, i < tap->network.chain.segments ? i : NONE, weight));
+	return OK;
 }
 
 enum status sharding_tap(struct sharding_job *job, struct sharding *sharding)

@@ -236,24 +236,23 @@ enum pass { PASS_JOIN, PASS_PARAMETERS, PASS_MEMBERS, PASS_GRADIENTS };
 static enum status pass_over(
 	struct update_groups *groups, enum pass pass, struct rows *rows, uint32_t *column, struct error *error)
 {
-	enum status status = OK;
-	for (uint32_t op = 0; op < groups->step->ops && status == OK; op++) {
+	FOR(op, groups->step->ops) {
 		if (!update_op(groups->step, op))
 			continue;
 		update_groups_take_rows(groups->step, op, rows, column);
-		for (uint32_t i = 0; i < rows->count && status == OK; i++) {
+		FOR(i, rows->count) {
 			const uint32_t *row = rows->tensor + (size_t)i * rows->width;
 			if (pass == PASS_JOIN)
 				update_groups_join_row(groups, row, rows->width);
 			else if (pass == PASS_PARAMETERS)
-				status = note_parameter(groups, op, rows, row, error);
+				TRY(note_parameter(groups, op, rows, row, error));
 			else if (pass == PASS_MEMBERS)
 				groups->updates[op] |= group_of_row(groups, row, rows->width) != NULL;
 			else
-				status = update_groups_note_gradient(groups, op, row, rows->width, error);
+				TRY(update_groups_note_gradient(groups, op, row, rows->width, error));
 		}
 	}
-	return status;
+	return OK;
 }
 
 static bool update_groups_prepare(struct update_groups *groups, struct rows *rows, uint32_t **column)
@@ -387,16 +386,15 @@ enum status update_groups_find(
 	*groups = (struct update_groups){ .step = step, .rules = rules };
 	if (!update_groups_prepare(groups, &rows, &column))
 		return fail_memory(error);
-	enum status status = OK;
-	for (enum pass pass = PASS_JOIN; pass <= PASS_GRADIENTS && status == OK; pass++)
-		status = pass_over(groups, pass, &rows, column, error);
-	if (status == OK && !groups->groups)
+	for (enum pass pass = PASS_JOIN; pass <= PASS_GRADIENTS; pass++)
+		TRY(pass_over(groups, pass, &rows, column, error));
+	if (!groups->groups)
 		take_marked(groups);
-	if (status == OK && !groups->marked) {
+	if (!groups->marked) {
 		join_calls(groups);
 		update_groups_count_states(groups);
 	}
-	return status;
+	return OK;
 }
 
 void update_groups_free(struct update_groups *groups)

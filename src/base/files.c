@@ -139,10 +139,10 @@ enum status folder_walk(
 {
 	struct walk walk = { path, wanted, list, error };
 	*list = (struct folder_files){ .file = NULL };
-	enum status status = walk_below(&walk, "", 0);
-	if (status == OK && list->files)
+	TRY(walk_below(&walk, "", 0));
+	if (list->files)
 		qsort(list->file, list->files, sizeof *list->file, folder_walk_by_name);
-	return status;
+	return OK;
 }
 
 void folder_files_free(struct folder_files *list)

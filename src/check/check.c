@@ -51,11 +51,10 @@ static enum status check_shard(
 	TRY(device_graph_check(&sharded->shared->units, &sharded->sharding, check->rules, sharded->device, check->error));
 	check_passed(
 		check, "the device's graph: operands in the placements that their ops need, collectives, latest versions");
-	enum status status = shard_check_bound(
-		shard, stage, sharded, &check->scenario, wish, check_plans_again(check), &how, check->error);
-	if (status == OK && how)
+	TRY(shard_check_bound(shard, stage, sharded, &check->scenario, wish, check_plans_again(check), &how, check->error));
+	if (how)
 		check_passed(check, how);
-	return status;
+	return OK;
 }
 
 /* The pipeline rank that the plan is of: the scenario's, or the one that had the largest arena. */

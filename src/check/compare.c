@@ -82,7 +82,6 @@ static bool is_same(const json_t *file, const json_t *again)
 
 static enum status compare_compare(struct walk *walk, size_t length, const json_t *file, const json_t *again)
 {
-	enum status status = OK;
 	walk->path[length] = '\0';
 	if (!file)
 		return fail(walk->error, INFEASIBLE, "%.200s is missing", walk->path);
@@ -90,11 +89,11 @@ static enum status compare_compare(struct walk *walk, size_t length, const json_
 		return compare_objects(walk, length, file, again);
 	if (!json_is_array(file) || !json_is_array(again) || json_array_size(file) != json_array_size(again))
 		return is_same(file, again) ? OK : compare_differs(walk, file, again);
-	for (size_t i = 0; i < json_array_size(again) && status == OK; i++) {
+	FOR_SIZE(i, json_array_size(again)) {
 		size_t inner = into_element(walk, length, i);
-		status = compare_compare(walk, inner, json_array_get(file, i), json_array_get(again, i));
+		TRY(compare_compare(walk, inner, json_array_get(file, i), json_array_get(again, i)));
 	}
-	return status;
+	return OK;
 }
 
 enum status compare_files(

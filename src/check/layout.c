@@ -293,7 +293,6 @@ enum status check_layout(struct check *check)
 		"workspaces"), *buffer;
 	size_t i;
 	int64_t arena = 0;
-	enum status status = OK;
 	if (!json_is_array(list) || (workspaces && !json_is_array(workspaces)))
 		return refuse(check->error, "not a plan file: layout.buffers or layout.workspaces is not a list");
 	json_array_foreach(list, i, buffer)
@@ -309,19 +308,12 @@ enum status check_layout(struct check *check)
 		if (check->offset[s] + check->bytes[s] > arena)
 			arena = check->offset[s] + check->bytes[s];
 	}
-	if (status == OK)
-		status = check_expect(check, "layout", "arena_bytes", arena);
-	if (status == OK)
-		status = check_pinned_offsets(check);
-	if (status == OK)
-		status = check_neighbours(check);
-	if (status == OK)
-		status = check_overlap(check, arena);
-	if (status == OK) {
-		check_passed(check, "no two buffers that are alive together overlap; arena and pins are right");
-		status = check_layout_bound(check, arena);
-	}
-	return status;
+	TRY(check_expect(check, "layout", "arena_bytes", arena));
+	TRY(check_pinned_offsets(check));
+	TRY(check_neighbours(check));
+	TRY(check_overlap(check, arena));
+	check_passed(check, "no two buffers that are alive together overlap; arena and pins are right");
+	return check_layout_bound(check, arena);
 }
 
 /* ---- host memory ---- */
@@ -362,10 +354,9 @@ static enum status check_layout_check_waiting(struct check *check, const struct 
 	}
 	if (arena != stated)
 		return check_wrong(check, "host.arena_bytes is %" PRId64 ", but it must be %" PRId64, stated, arena);
-	enum status status = check_expect(check, "host", "load_bytes", load);
-	if (status == OK)
-		check_passed(check, "what waits in the host, and no two of it overlap");
-	return status;
+	TRY(check_expect(check, "host", "load_bytes", load));
+	check_passed(check, "what waits in the host, and no two of it overlap");
+	return OK;
 }
 
 /* What the other microbatches in flight have there of it; no bytes: nothing. */

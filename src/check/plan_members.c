@@ -123,9 +123,7 @@ static unsigned plan_members_found(const struct check *check)
 
 enum status check_members(struct check *check)
 {
-	enum status status = members_check(
-		check->plan, ROWS, COUNT_OF(ROWS), plan_members_found(check), check->error);
-	if (status == OK)
-		check_passed(check, "the file has no members but those of such a plan");
-	return status;
+	TRY(members_check(check->plan, ROWS, COUNT_OF(ROWS), plan_members_found(check), check->error));
+	check_passed(check, "the file has no members but those of such a plan");
+	return OK;
 }

@@ -253,8 +253,8 @@ static enum status check_recompute_check_words(struct check *check, const struct
 	const char *strategy = json_string_value(check_member(check, "recompute", "strategy"));
 	if (!strategy || strcmp(strategy, knob_text(K_recompute, check->asked.value[K_recompute], word, sizeof word)) != 0)
 		return check_wrong(check, "recompute.strategy is not the scenario's");
-	enum status status = fitted->away > 0 ? check_expect(check, "recompute", "offloaded", fitted->away) : OK;
-	return status == OK && fitted->away > 0 ? check_expect(check, "recompute", "offloaded_bytes", fitted->moved) : status;
+	TRY(fitted->away > 0 ? check_expect(check, "recompute", "offloaded", fitted->away) : OK);
+	return fitted->away > 0 ? check_expect(check, "recompute", "offloaded_bytes", fitted->moved) : OK;
 }
 
 enum status check_recompute(struct check *check, const struct fitted *fitted, const struct graph *recomputed)

@@ -48,8 +48,8 @@ enum status check_integer(struct check *check, const char *part, const char *key
 enum status check_expect(struct check *check, const char *part, const char *key, int64_t expected)
 {
 	int64_t value;
-	enum status status = check_integer(check, part, key, &value);
-	if (status == OK && value != expected)
+	TRY(check_integer(check, part, key, &value));
+	if (value != expected)
 		return check_wrong(check, "%s.%s is %" PRId64 ", but it must be %" PRId64, part, key, value, expected);
-	return status;
+	return OK;
 }

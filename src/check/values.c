@@ -351,10 +351,10 @@ enum status values_check(struct check *check, const struct rules *rules, const s
 		.allowed = allowed & (VALUES_TWINS | VALUES_REGROUPED | VALUES_UPDATES),
 		.separate = separate };
 	OWN(run) second = { .graph = after, .other = before, .rules = rules, .allowed = allowed, .separate = separate };
-	enum status status = run_graph(&first) && run_graph(&second) ? OK : fail_memory(check->error);
-	for (uint32_t op = 0; op < before->ops && status == OK; op++)
-		status = check_values_compare_op(check, &first, &second, op);
-	for (uint32_t op = 0; op < after->ops && status == OK; op++)
-		status = compare_made(check, &first, &second, op);
-	return status;
+	TRY(run_graph(&first) && run_graph(&second) ? OK : fail_memory(check->error));
+	FOR(op, before->ops)
+		TRY(check_values_compare_op(check, &first, &second, op));
+	FOR(op, after->ops)
+		TRY(compare_made(check, &first, &second, op));
+	return OK;
 }

@@ -153,12 +153,12 @@ static enum status take_csv(struct result_check *check, struct input *input)
 {
 	struct layout_request request = { .device = -1 };
 	OWN(buffers_csv) result = { 0 };
-	enum status status = layout_read_input(&request, input, &result, check->error);
-	if (status == OK && result.buffers.n != check->csv.buffers.n)
-		status = fail(check->error, INFEASIBLE, "it has %u buffers, the input %u", result.buffers.n, check->csv.buffers.n);
-	for (uint32_t i = 0; status == OK && i < result.buffers.n; i++)
-		status = layout_check_take_row(check, &result, i);
-	return status;
+	TRY(layout_read_input(&request, input, &result, check->error));
+	if (result.buffers.n != check->csv.buffers.n)
+		return fail(check->error, INFEASIBLE, "it has %u buffers, the input %u", result.buffers.n, check->csv.buffers.n);
+	FOR(i, result.buffers.n)
+		TRY(layout_check_take_row(check, &result, i));
+	return OK;
 }
 
 /* ---- claims ---- */
@@ -190,10 +190,9 @@ static enum status cli_layout_check_bound(struct result_check *check, int64_t re
 static enum status layout_check_memory(struct result_check *check, bool *above)
 {
 	const json_t *file = check->file;
-	enum status status = layout_check_expect(check, file, "arena_bytes", check->sums.arena);
-	if (status == OK)
-		status = layout_check_expect(check, file, "load_bytes", check->sums.load);
-	return status != OK ? status : cli_layout_check_bound(check, check->sums.arena, above);
+	TRY(layout_check_expect(check, file, "arena_bytes", check->sums.arena));
+	TRY(layout_check_expect(check, file, "load_bytes", check->sums.load));
+	return cli_layout_check_bound(check, check->sums.arena, above);
 }
 
 /* ---- once more ---- */

@@ -336,12 +336,11 @@ static bool tries_chunks(const struct searching *searching, enum schedule schedu
 static enum status vary_schedule(struct searching *searching, struct config config)
 {
 	const struct config_request *request = searching->request;
-	enum status status = OK;
 	config.replicate = request->replicate;
 	if (config.replicate > 1 && config.dp % config.replicate != 0)
 		return OK;
 	memset(searching->cuts.known, 0, sizeof searching->cuts.known);
-	for (int zero = 0; zero <= 3 && status == OK; zero++) {
+	for (int zero = 0; zero <= 3; zero++) {
 		if (request->zero >= 0 ? zero != request->zero : zero > 0 && config.dp * config.cp * config.ep == 1)
 			continue;
 		config.zero = (uint8_t)zero;
@@ -365,7 +364,7 @@ static enum status vary_schedule(struct searching *searching, struct config conf
 				TRY(evaluate_offloads(searching, &config));
 			}
 	}
-	return status;
+	return OK;
 }
 
 /* Pipelines: what the other degrees leave. */
@@ -588,15 +587,14 @@ static enum status config_search_play(struct searching *searching, struct config
 	struct config_model model = config_search_model_of(searching);
 	memset(searching->cuts.known, 0, sizeof searching->cuts.known);
 	config_search_terms(searching, config);
-	enum status status = config_cut(&model, config, &searching->request->overheads, searching->first);
-	if (status == OK)
-		status = evaluate_entry(searching, EVALUATE_PLAYED, entry);
-	while (status == OK && !entry->fits && config->recompute_layers > 0 &&
+	TRY(config_cut(&model, config, &searching->request->overheads, searching->first));
+	TRY(evaluate_entry(searching, EVALUATE_PLAYED, entry));
+	while (!entry->fits && config->recompute_layers > 0 &&
 		config->recompute_layers + 1 < config_piece_layers(&model, config, searching->first)) {
 		entry->config.recompute_layers++;  /* more was in flight than the schedule's definition says */
-		status = evaluate_entry(searching, EVALUATE_PLAYED, entry);
+		TRY(evaluate_entry(searching, EVALUATE_PLAYED, entry));
 	}
-	return status;
+	return OK;
 }
 
 static bool same_step(const struct config *a, const struct config *b)
@@ -632,19 +630,19 @@ static enum status config_search_refine_split(struct searching *searching, uint3
 static enum status config_search_refine(struct searching *searching, bool *wanted)
 {
 	const struct config_list *list = searching->list;
-	enum status status = control_status(searching->control);
-	for (uint32_t i = 0; i < list->fitting && status == OK; i++) {
+	TRY(control_status(searching->control));
+	FOR(i, list->fitting) {
 		if (!wanted[i])
 			continue;
 		const struct config config = list->entry[i].config;
 		if (config.recompute != RECOMPUTE_NONE && searching->request->recompute < 0)
-			status = step_open(searching, samples_of(&config), RECOMPUTE_NONE);
-		status = status == OK ? step_open(searching, samples_of(&config), config.recompute) : status;
-		for (uint32_t j = i; j < list->fitting && status == OK; j++)
+			TRY(step_open(searching, samples_of(&config), RECOMPUTE_NONE));
+		TRY(step_open(searching, samples_of(&config), config.recompute));
+		FOR_FROM(j, i, list->fitting)
 			if (wanted[j] && same_step(&config, &list->entry[j].config))
-				status = config_search_refine_split(searching, j, wanted);
+				TRY(config_search_refine_split(searching, j, wanted));
 	}
-	return status;
+	return OK;
 }
 
 /* The fastest are played, then what leads because nobody has played it yet: closed forms are below what many schedules

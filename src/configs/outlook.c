@@ -222,10 +222,9 @@ static enum status step_timetable(
 		.backward = &backward,
 		.send = none };
 	struct timetable_bytes bytes = { .fixed = none, .working = none, .kept = none };
-	enum status status = timetable_build(&pipeline, &bytes, total - begin - backward, timetable, error);
-	if (status == OK)
-		outlook_hold(plan, first, last > first ? last : first, timetable);
-	return status;
+	TRY(timetable_build(&pipeline, &bytes, total - begin - backward, timetable, error));
+	outlook_hold(plan, first, last > first ? last : first, timetable);
+	return OK;
 }
 
 /* The schedule with what its pieces keep; then every rank is lifted to its peak: what is there through the step, and

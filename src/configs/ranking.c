@@ -68,10 +68,10 @@ void config_rank_by_time(struct config_list *list)
 enum status config_rank(struct config_list *list)
 {
 	config_rank_by_time(list);
-	enum status status = find_leaders(list);
-	if (status == OK && list->fitting > 0)
+	TRY(find_leaders(list));
+	if (list->fitting > 0)
 		qsort(list->entry, list->fitting, sizeof *list->entry, by_rank);
-	return status;
+	return OK;
 }
 
 uint32_t config_next_by_time(const struct config_list *list, uint32_t begin, uint32_t at[2])

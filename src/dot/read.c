@@ -339,10 +339,9 @@ static enum status read_add_edges(struct reader *reader)
 			list[count++] = edge;
 	if (count)
 		qsort(list, count, sizeof *list, by_sequence);
-	enum status status = OK;
-	for (uint32_t i = 0; i < count && status == OK; i++)
-		status = read_add_edge(reader, list[i]);
-	return status;
+	FOR(i, count)
+		TRY(read_add_edge(reader, list[i]));
+	return OK;
 }
 
 /* The tensor of a name in alias_of= or inplace=, NONE where there is none. */

@@ -514,17 +514,14 @@ enum status figure_curves(
 	}
 	begin_axes(&axes, ops, paper, most, -1);
 	double height = paper.unexplained ? TOP + PLOT + BARE : draw_names(NULL, &axes, curve, curves) - 4;
-	enum status status = thinned && canvas_open(&axes.canvas, paper, height) == OK ? OK : fail_memory(error);
-	if (status == OK) {
-		draw_curves_title(&axes.canvas, curve, curves);
-		figure_draw_axes(&axes, "live memory");
-		FOR(i, curves)
-			figure_draw_curve(&axes, &curve[i], i, thinned);
-		draw_frame(&axes);
-		draw_names(&axes.canvas, &axes, curve, curves);
-		status = canvas_close(&axes.canvas, stream, error);
-	}
-	return status;
+	TRY(thinned && canvas_open(&axes.canvas, paper, height) == OK ? OK : fail_memory(error));
+	draw_curves_title(&axes.canvas, curve, curves);
+	figure_draw_axes(&axes, "live memory");
+	FOR(i, curves)
+		figure_draw_curve(&axes, &curve[i], i, thinned);
+	draw_frame(&axes);
+	draw_names(&axes.canvas, &axes, curve, curves);
+	return canvas_close(&axes.canvas, stream, error);
 }
 
 /* ---- what several plans need ---- */

@@ -534,9 +534,9 @@ enum status sweep_colours(const struct sweep_table *table, bool pareto, char *te
 				curve_colours[i]);
 		return OK;
 	}
-	enum status status = find_lines(&scene, &lines, error);
-	for (uint32_t k = 0; status == OK && lines.count > 1 && k < lines.count; k++)
+	TRY(find_lines(&scene, &lines, error));
+	for (uint32_t k = 0; lines.count > 1 && k < lines.count; k++)
 		words_add(&words, "%s%s (%s%s)", k ? ", " : "Lines: ", line_text(&scene, &lines, k, name, sizeof name),
 			curve_colours[k], k % 2 ? ", dashed" : "");
-	return status;
+	return OK;
 }

@@ -243,15 +243,14 @@ static void plan_prospects(struct choosing *choosing, struct prospects *prospect
 static enum status foretell_rivals(
 	struct choosing *choosing, const struct sharded *sharded, int64_t margin, struct prospects *prospects)
 {
-	enum status status = OK;
-	for (uint32_t i = 0; i < sharded->rivals && status == OK; i++) {
+	FOR(i, sharded->rivals) {
 		struct prospect prospect = { .wish = { .margin = margin, .rival = 1 + i, .first = sharded },
 			.sharding = &sharded->rival[i],
 			.promised = i < sharded->experts };
 		if (!is_seen(choosing, &sharded->rival[i]))
-			status = prospects_add(prospects, choosing->layers, choosing->planning, &prospect);
+			TRY(prospects_add(prospects, choosing->layers, choosing->planning, &prospect));
 	}
-	return status;
+	return OK;
 }
 
 /* Of a step with very many equal layers: rivals are foretold, and those with a chance are planned. False where they

@@ -25,10 +25,9 @@ enum status prospects_begin(struct prospects *prospects, const struct few_layers
 	struct foretold said;
 	prospects->best = plan_came_to(best);
 	prospects->needs_off = prospects->time_off = DBL_MAX;
-	enum status status = few_layers_foretell(layers, planning, &best->sharded->sharding, &said);
-	if (status == OK)
-		prospects_learn(prospects, &said, &prospects->best);
-	return status;
+	TRY(few_layers_foretell(layers, planning, &best->sharded->sharding, &said));
+	prospects_learn(prospects, &said, &prospects->best);
+	return OK;
 }
 
 enum status prospects_add(struct prospects *prospects, const struct few_layers *layers, const struct planning *planning,

@@ -388,16 +388,15 @@ static enum status climb_on(struct climb *climb)
 {
 	OWN(arena) arena = { 0 };
 	climb->decisions = 0;
-	enum status status = find_decisions(climb, &arena);
-	if (status == OK)
-		search_through(climb, &arena);
-	for (climb->slower = false; status == OK && !ends(climb);) {
+	TRY(find_decisions(climb, &arena));
+	search_through(climb, &arena);
+	for (climb->slower = false; !ends(climb);) {
 		bool any = try_singles(climb) || try_waves(climb) || try_pairs(climb);
 		if (!any && climb->slower)
 			break;
 		climb->slower = !any;
 	}
-	return status == OK && climb->planning.error->status == NO_MEMORY ? NO_MEMORY : status;
+	return climb->planning.error->status == NO_MEMORY ? NO_MEMORY : OK;
 }
 
 /* From a plan, or (whole) from what every device of its mesh holds and runs alike. */

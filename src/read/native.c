@@ -162,10 +162,10 @@ static enum status number_member(
 static enum status name_member(struct reader *reader, const struct value *record, const char **name)
 {
 	*name = NULL;
-	enum status status = text_member(reader, record, "id", name);
-	if (status == OK && (!*name || !**name))
+	TRY(text_member(reader, record, "id", name));
+	if (!*name || !**name)
 		return read_native_bad(reader, "the record has no \"id\"");
-	return status;
+	return OK;
 }
 
 /* unknown dtype "float": expected f64, f32 ...; the nearest is f32 */

@@ -219,10 +219,9 @@ static enum status scenario_take_line(struct scenario *scenario, char *line, str
 		*--end = '\0';
 	if (strcmp(line, "base") != 0)
 		return set_figure(scenario, line, value, error);
-	enum status status = knob_parse(K_device, value, &device, error);
-	if (status == OK)
-		scenario->value[K_device] = device;
-	return status;
+	TRY(knob_parse(K_device, value, &device, error));
+	scenario->value[K_device] = device;
+	return OK;
 }
 
 /* A device whose file doesn't name it is called as the file is. */

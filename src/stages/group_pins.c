@@ -36,9 +36,8 @@ static enum status group_pins_add_pin(
 enum status group_pins(const struct graph *graph, const struct scenario *scenario, const uint32_t *buffer, uint32_t n,
 	struct arena *arena, uint32_t **behind, struct error *error)
 {
-	enum status status = OK;
 	*behind = NULL;
-	for (uint32_t i = 0; i < scenario->pins && status == OK; i++) {
+	FOR(i, scenario->pins) {
 		const struct pin *pin = &scenario->pin[i];
 		uint32_t a = pin->kind == PIN_BEHIND ? graph_find_tensor(graph, pin->a) : NONE;
 		uint32_t b = a != NONE ? graph_find_tensor(graph, pin->b) : NONE;
@@ -52,9 +51,9 @@ enum status group_pins(const struct graph *graph, const struct scenario *scenari
 			FOR(k, n)
 				(*behind)[k] = NONE;
 		}
-		status = group_pins_add_pin(pin, after, before, *behind, n, error);
+		TRY(group_pins_add_pin(pin, after, before, *behind, n, error));
 	}
-	return status;
+	return OK;
 }
 
 /* The row that begins with buffer i, as block b. */
@@ -97,9 +96,8 @@ enum status group_join(const struct buffers *buffers, const uint32_t *behind, st
 	FOR(i, n)
 		if (behind[i] != NONE && behind[i] != i)
 			next[behind[i]] = i;
-	enum status status = OK;
-	for (uint32_t i = 0; i < n && status == OK; i++)
+	FOR(i, n)
 		if (behind[i] == NONE || behind[i] == i)
-			status = group_pins_join_row(buffers, next, i, blocks, error);
-	return status;
+			TRY(group_pins_join_row(buffers, next, i, blocks, error));
+	return OK;
 }

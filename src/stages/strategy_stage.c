@@ -95,12 +95,12 @@ static bool writes_scores(const struct naming *naming, uint32_t op)
 static enum status mark_mixtures(struct naming *naming, bool mixtures)
 {
 	static const char *const experts[] = { "experts", NULL };
-	enum status status = note_scopes(naming, experts);
-	for (uint32_t op = 0; op < naming->graph->ops && status == OK; op++) {
+	TRY(note_scopes(naming, experts));
+	FOR(op, naming->graph->ops) {
 		const char *module = naming->graph->op[op].module;
 		naming->inside[op] = in_scope(naming, module) ? mixtures : !mixtures && module_is_named(module, "mlp");
 	}
-	return status;
+	return OK;
 }
 
 static enum status mark_shared(struct naming *naming)
@@ -149,8 +149,9 @@ static enum status mark_up(struct naming *naming)
 		"o_proj", "linear_proj", NULL };
 	const struct graph *graph = naming->graph;
 	HELD bool *MAKE(behind, graph->storages);
-	enum status status = behind ? note_scopes(naming, up) : NO_MEMORY;
-	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
+	NEED(behind);
+	TRY(note_scopes(naming, up));
+	FOR(op, graph->ops) {
 		const char *module = graph->op[op].module;
 		if (!is_forward_op(naming, op) || !in_scope(naming, module))
 			continue;
@@ -161,7 +162,7 @@ static enum status mark_up(struct naming *naming)
 			behind[graph->tensor[written].storage] |= after;
 		naming->inside[op] = !after && !named_any(module, others);
 	}
-	return status;
+	return OK;
 }
 
 static enum status mark_norms(struct naming *naming)
@@ -239,12 +240,12 @@ static enum status keep_but_named(const struct stage_context *stage, const struc
 	const struct activations *activations, const struct recompute_options *options, bool *keep)
 {
 	HELD bool *MAKE(drop, step->storages);
-	enum status status = drop ? OK : NO_MEMORY;
-	for (uint32_t i = 0; i < options->types && status == OK; i++)
-		status = rerun_named(step->graph, stage->rules, activations, options->type[i], drop);
-	for (uint32_t s = 0; s < step->storages && status == OK; s++)
+	NEED(drop);
+	FOR(i, options->types)
+		TRY(rerun_named(step->graph, stage->rules, activations, options->type[i], drop));
+	FOR(s, step->storages)
 		keep[s] = !drop[s];
-	return status;
+	return OK;
 }
 
 /* What a strategy after RECOMPUTE_AUTO keeps of a step: keep [storages]. */

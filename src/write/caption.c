@@ -71,17 +71,16 @@ static enum status caption_files_add_plan(const char *path, int line, struct wor
 static enum status caption_add_plans(
 	char *const *path, int paths, bool bars, struct words *words, struct error *error)
 {
-	enum status status = OK;
 	words_add(words,
 		bars ? "What each of %d plans needs, stacked by part."
 			 : "Live memory over the order of %d plans, a line each; a square is a plan's peak.",
 		paths);
 	for (int part = 0; bars && part < LEDGER_PARTS; part++)
 		words_add(words, "%s%s (%s)", part ? ", " : "\nFrom the left: ", ledger[part].key, bar_colours[part]);
-	for (int i = 0; i < paths && status == OK; i++)
+	FOR_INT(i, paths)
 		if (!is_standard(path[i]))
-			status = caption_files_add_plan(path[i], bars ? -1 : i, words, error);
-	return status;
+			TRY(caption_files_add_plan(path[i], bars ? -1 : i, words, error));
+	return OK;
 }
 
 /* ---- sweeps ---- */

@@ -473,16 +473,15 @@ static enum status read_placements(struct reading *reading)
 {
 	const struct graph *graph = reading->units->graph;
 	const json_t *placements = json_object_get(reading->shard, "placements");
-	enum status status = OK;
-	for (uint32_t t = 0; t < graph->tensors && status == OK; t++) {
+	FOR(t, graph->tensors) {
 		const json_t *list = json_object_get(placements, graph->tensor[t].name);
 		if (!json_is_array(list))
 			return fail(reading->error, INFEASIBLE, "shard.placements lacks \"%.100s\"", graph->tensor[t].name);
-		status = read_placement(reading, t, list);
+		TRY(read_placement(reading, t, list));
 	}
-	if (status == OK && json_object_size(placements) != graph->tensors)
+	if (json_object_size(placements) != graph->tensors)
 		return fail(reading->error, INFEASIBLE, "shard.placements names what is not a tensor of the graph");
-	return status;
+	return OK;
 }
 
 enum status shard_read_json(const json_t *shard, const struct scenario *scenario, const struct units *units,

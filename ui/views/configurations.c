@@ -72,10 +72,10 @@ static const enum knob_id chosen[] = { K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep,
 /* The scenario without what configurations choose. OK or NO_MEMORY. */
 static enum status open_scenario(const struct plan *plan, struct scenario *scenario)
 {
-	enum status status = scenario_copy(scenario, &plan->scenario);
-	for (size_t i = 0; i < COUNT_OF(chosen) && status == OK; i++)
+	TRY(scenario_copy(scenario, &plan->scenario));
+	FOR_SIZE(i, COUNT_OF(chosen))
 		scenario->value[chosen[i]] = knobs[chosen[i]].normal;
-	return status;
+	return OK;
 }
 
 uint64_t configurations_fingerprint(const struct plan *plan)

@@ -220,17 +220,17 @@ static enum status read_allocation(struct assignment *assignment, struct wire bo
 	while (wire_next(&again, &field))
 		if (field.number < 13 && field.type == 0)
 			value[field.number] = field.value;
-	enum status status = add_allocation(assignment,
+	TRY(add_allocation(assignment,
 		value[3] ? OF_A_THREAD
 		: value[5] ? ARGUMENT
 		: value[12] ? CONSTANT
 		: value[7] ? RESULT
 		: TEMPORARY,
-		value[2]);
-	while (status == OK && wire_next(&body, &field))
+		value[2]));
+	while (wire_next(&body, &field))
 		if (field.number == 9 && field.type == 2)
-			status = read_assigned(assignment, field.body);
-	return status;
+			TRY(read_assigned(assignment, field.body));
+	return OK;
 }
 
 enum status hlo_assignment_proto(struct wire body, struct hlo_module *module, struct error *error)

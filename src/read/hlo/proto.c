@@ -42,14 +42,13 @@ static enum status proto_read_dims(struct reader *reader, const struct wire_fiel
 {
 	HELD int64_t *dim = NULL;
 	size_t count = 0, room = 0;
-	enum status status = OK;
 	if (!wire_integers(field, &dim, &count, &room, DIMS_MAX) || count + shape->rank > DIMS_MAX)
-		status = proto_bad(reader, "a shape has too many dims");
-	for (size_t i = 0; status == OK && i < count; i++) {
+		return proto_bad(reader, "a shape has too many dims");
+	FOR_SIZE(i, count) {
 		shape->unsized |= dim[i] < 0;
 		shape->dim[shape->rank++] = dim[i] < 0 ? 0 : dim[i];
 	}
-	return status;
+	return OK;
 }
 
 static enum status proto_read_shape(struct reader *reader, struct wire body, int depth, struct hlo_shape *shape)

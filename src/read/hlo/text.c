@@ -339,11 +339,10 @@ static bool next_attribute(struct parser *parser, struct span *key, struct span 
 
 static enum status read_attributes(struct parser *parser, struct hlo_instruction *instruction)
 {
-	enum status status = OK;
 	struct span key, value;
-	while (status == OK && next_attribute(parser, &key, &value))
-		status = read_attribute(parser, key, value, instruction);
-	return status;
+	while (next_attribute(parser, &key, &value))
+		TRY(read_attribute(parser, key, value, instruction));
+	return OK;
 }
 
 static enum status text_read_instruction(struct parser *parser, struct hlo_computation *computation)

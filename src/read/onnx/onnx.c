@@ -145,12 +145,11 @@ static enum status read_value(struct reader *reader, struct wire body, struct on
 	*found = onnx_shape_of(reader, name ? name : "");
 	if (!(*found))
 		return fail_memory(reader->error);
-	enum status status = OK;
-	while (status == OK && wire_next(&body, &field))
-		while (field.number == 2 && field.type == 2 && status == OK && wire_next(&field.body, &type))
+	while (wire_next(&body, &field))
+		while (field.number == 2 && field.type == 2 && wire_next(&field.body, &type))
 			if (type.number == 1 && type.type == 2)
-				status = onnx_read_type(reader, type.body, *found);
-	return status;
+				TRY(onnx_read_type(reader, type.body, *found));
+	return OK;
 }
 
 /* A TensorProto: of small ones the numbers are looked at, of all others none, here or in another file. */
@@ -415,30 +414,29 @@ static enum status read_inner_graphs(struct reader *reader, uint32_t op, struct 
 static enum status read_inner_graph(struct reader *reader, uint32_t op, struct wire graph, unsigned depth)
 {
 	struct wire_field field, part;
-	enum status status = depth > DEPTH_MOST ? onnx_bad(reader, "graphs are nested more than 64 deep") : OK;
-	while (status == OK && wire_next(&graph, &field)) {
+	TRY(depth > DEPTH_MOST ? onnx_bad(reader, "graphs are nested more than 64 deep") : OK);
+	while (wire_next(&graph, &field)) {
 		if (field.type != 2 || (field.number != 1 && field.number != 12))
 			continue;
 		struct wire inside = field.body;
-		while (status == OK && wire_next(&inside, &part))
+		while (wire_next(&inside, &part))
 			if (part.number == 1 && part.type == 2)
-				status = read_captured(reader, op, part.body);
-		if (status == OK && field.number == 1)
-			status = read_inner_graphs(reader, op, field.body, depth + 1);
+				TRY(read_captured(reader, op, part.body));
+		if (field.number == 1)
+			TRY(read_inner_graphs(reader, op, field.body, depth + 1));
 	}
-	return status;
+	return OK;
 }
 
 /* The graphs of a node: AttributeProto (5): g 6, graphs 11. O(bytes of the node). */
 static enum status read_inner_graphs(struct reader *reader, uint32_t op, struct wire node, unsigned depth)
 {
 	struct wire_field field, attribute;
-	enum status status = OK;
-	while (status == OK && wire_next(&node, &field))
-		while (status == OK && field.number == 5 && field.type == 2 && wire_next(&field.body, &attribute))
+	while (wire_next(&node, &field))
+		while (field.number == 5 && field.type == 2 && wire_next(&field.body, &attribute))
 			if (attribute.type == 2 && (attribute.number == 6 || attribute.number == 11))
-				status = read_inner_graph(reader, op, attribute.body, depth);
-	return status;
+				TRY(read_inner_graph(reader, op, attribute.body, depth));
+	return OK;
 }
 
 /* ---- nodes ---- */
@@ -528,11 +526,10 @@ static enum status onnx_add_node(struct reader *reader, struct wire node)
 static enum status onnx_add_nodes(struct reader *reader, struct wire graph)
 {
 	struct wire_field field;
-	enum status status = OK;
-	while (status == OK && wire_next(&graph, &field))
+	while (wire_next(&graph, &field))
 		if (field.number == 1 && field.type == 2)
-			status = onnx_add_node(reader, field.body);
-	return status;
+			TRY(onnx_add_node(reader, field.body));
+	return OK;
 }
 
 /* ---- branches that are taken ---- */
@@ -701,7 +698,6 @@ static enum status read_model(struct reader *reader, struct wire model)
 {
 	struct wire_field field;
 	struct wire graph = { 0 };
-	enum status status = OK;
 	while (wire_next(&model, &field)) {
 		if (field.number == 1 && field.type == 0)
 			reader->ir = field.value;
@@ -717,10 +713,9 @@ static enum status read_model(struct reader *reader, struct wire model)
 	}
 	if (model.broken || !graph.at)
 		return onnx_bad(reader, model.broken ? "it is truncated or broken" : "it has no graph");
-	status = read_tensors(reader, graph);
-	if (status == OK)
-		status = onnx_add_nodes(reader, graph);
-	return status == OK ? onnx_describe(reader, graph) : status;
+	TRY(read_tensors(reader, graph));
+	TRY(onnx_add_nodes(reader, graph));
+	return onnx_describe(reader, graph);
 }
 
 struct graph *onnx_read(const void *data, size_t size, const char *const *dim, uint32_t dims, struct error *error)

@@ -62,18 +62,17 @@ static enum status addresses_add(struct ranges *ranges, int64_t address, int64_t
 static enum status addresses_collect(const struct snapshot *snapshot, const struct snapshot_trace *trace,
 	const struct buffers_csv *csv, const struct snapshot_facts *facts, struct ranges *ranges)
 {
-	enum status status = OK;
-	for (uint32_t i = 0; i < trace->events && status == OK; i++) {
+	FOR(i, trace->events) {
 		const struct snapshot_event *event = &snapshot->event[trace->first + i];
 		if (event->action >= SNAPSHOT_SEGMENT_ALLOC)
-			status = addresses_add(ranges, event->address, event->size);
+			TRY(addresses_add(ranges, event->address, event->size));
 	}
-	for (uint32_t i = 0; i < snapshot->segments && status == OK; i++)
+	FOR(i, snapshot->segments)
 		if (snapshot->segment[i].device == trace->device)
-			status = addresses_add(ranges, snapshot->segment[i].address, snapshot->segment[i].bytes);
-	for (uint32_t i = 0; i < csv->buffers.n && status == OK; i++)
-		status = addresses_add(ranges, facts->origin[i].address, csv->buffers.size[i]);
-	return status;
+			TRY(addresses_add(ranges, snapshot->segment[i].address, snapshot->segment[i].bytes));
+	FOR(i, csv->buffers.n)
+		TRY(addresses_add(ranges, facts->origin[i].address, csv->buffers.size[i]));
+	return OK;
 }
 
 /* Each behind the one before; false where they are too large or go round. */

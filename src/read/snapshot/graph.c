@@ -268,32 +268,31 @@ static enum status add_before(struct making *making)
 static enum status snapshot_graph_add_groups(struct making *making)
 {
 	const struct snapshot_groups *groups = making->groups;
-	enum status status = add_before(making);
-	for (uint32_t i = 0; i < groups->groups && status == OK; i++) {
+	TRY(add_before(making));
+	FOR(i, groups->groups) {
 		uint32_t count = groups->first[i + 1] - groups->first[i], *buffer = groups->alloc + groups->first[i];
-		status = count == 1
+		TRY(count == 1
 			? snapshot_graph_add_tensor(making, buffer, 1, i + 1, snapshot_graph_last_of(making, *buffer, i + 1))
-			: snapshot_graph_add_group(making, buffer, count, i + 1);
+			: snapshot_graph_add_group(making, buffer, count, i + 1));
 	}
-	return status;
+	return OK;
 }
 
 static enum status snapshot_graph_make(struct making *making)
 {
 	const struct snapshot_groups *groups = making->groups;
 	uint32_t buffers = making->csv->buffers.n;
-	enum status status = add_start(making);
-	for (uint32_t i = 0; i < groups->groups && status == OK; i++)
-		status = snapshot_graph_add_op(making, i) == NONE ? fail_memory(making->error) : OK;
-	if (status == OK)
-		guess_backward(making->draft, making->ops);
-	if (status == OK && groups->groups < groups->allocs)
+	TRY(add_start(making));
+	FOR(i, groups->groups)
+		TRY(snapshot_graph_add_op(making, i) == NONE ? fail_memory(making->error) : OK);
+	guess_backward(making->draft, making->ops);
+	if (groups->groups < groups->allocs)
 		return snapshot_graph_add_groups(making);
-	for (uint32_t i = 0, next = 1; i < buffers && status == OK; i++) {
+	for (uint32_t i = 0, next = 1; i < buffers; i++) {
 		uint32_t op = making->facts->origin[i].before ? NONE : next++;
-		status = snapshot_graph_add_tensor(making, &i, 1, op, snapshot_graph_last_of(making, i, op));
+		TRY(snapshot_graph_add_tensor(making, &i, 1, op, snapshot_graph_last_of(making, i, op)));
 	}
-	return status;
+	return OK;
 }
 
 /* A line on each device that has events; "" for one alone. */

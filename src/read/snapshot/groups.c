@@ -109,21 +109,19 @@ enum status snapshot_group(
 	const struct buffers *buffers, const struct snapshot_facts *facts, uint32_t most, struct snapshot_groups *groups)
 {
 	struct grouping grouping = { .buffers = buffers, .facts = facts, .groups = groups };
-	enum status status = OK;
 	*groups = (struct snapshot_groups){ .alloc = mem_alloc(buffers->n, sizeof *groups->alloc) };
 	for (uint32_t i = 0; groups->alloc && i < buffers->n; i++)
 		if (!facts->origin[i].before)
 			groups->alloc[groups->allocs++] = i;
 	uint32_t begin = most < GROUPS ? most : GROUPS,
 			 each = groups->allocs > most ? (groups->allocs + begin - 1) / begin : 1;
-	status = groups->alloc && mem_reserve(&groups->first, &grouping.group_room, 1, sizeof *groups->first) ? OK : NO_MEMORY;
-	for (uint32_t from = 0; from < groups->allocs && status == OK; from += each)
-		status = each == 1
+	NEED(groups->alloc && mem_reserve(&groups->first, &grouping.group_room, 1, sizeof *groups->first));
+	for (uint32_t from = 0; from < groups->allocs; from += each)
+		TRY(each == 1
 			? snapshot_groups_add(&grouping, from, 0)
-			: snapshot_groups_halve(&grouping, from, groups->allocs - from > each ? from + each : groups->allocs);
-	if (status == OK)
-		groups->first[groups->groups] = groups->allocs;
-	return status;
+			: snapshot_groups_halve(&grouping, from, groups->allocs - from > each ? from + each : groups->allocs));
+	groups->first[groups->groups] = groups->allocs;
+	return OK;
 }
 
 void snapshot_groups_free(struct snapshot_groups *groups)

@@ -267,11 +267,11 @@ static inline enum status get_of(struct machine *machine, unsigned bytes)
 /* Frames of a stack trace stand one behind the other. */
 static enum status get_row(struct machine *machine, unsigned bytes)
 {
-	enum status status = get_of(machine, bytes);
-	while (status == OK && machine->at < machine->have &&
+	TRY(get_of(machine, bytes));
+	while (machine->at < machine->have &&
 		(machine->chunk[machine->at] == 'j' || machine->chunk[machine->at] == 'h'))
-		status = machine->chunk[machine->at++] == 'j' ? get_of(machine, 4) : get_of(machine, 1);
-	return status;
+		TRY(machine->chunk[machine->at++] == 'j' ? get_of(machine, 4) : get_of(machine, 1));
+	return OK;
 }
 
 /* ---- texts and numbers ---- */
@@ -376,10 +376,9 @@ static enum status pickle_pop(struct machine *machine)
 static enum status pop_to_mark(struct machine *machine)
 {
 	size_t from = 0;
-	enum status status = pop_mark(machine, &from);
-	if (status == OK)
-		machine->depth = from;
-	return status;
+	TRY(pop_mark(machine, &from));
+	machine->depth = from;
+	return OK;
 }
 
 /* ADDITEMS: what comes into a set is of no interest. */

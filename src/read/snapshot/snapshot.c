@@ -208,19 +208,14 @@ static enum status read_event(struct reader *reader, struct pickle_value *dict,
 	struct snapshot *snapshot = reader->snapshot;
 	struct snapshot_event event = { .action = SNAPSHOT_OTHER, .stack = stack_of(value) };
 	const struct pickle_value *action = value[WORD_ACTION];
-	enum status status = OK;
 	if (action->kind == PICKLE_WORD && action->number >= WORD_ALLOC && action->number <= WORD_SEGMENT_UNMAP) {
 		event.action = (enum snapshot_action)action->number;
-		status = snapshot_read_size(value[WORD_SIZE], "an event's size", &event.size, error);
-		if (status == OK)
-			status = read_address(value[WORD_ADDR], "an event's addr", &event.address, error);
+		TRY(snapshot_read_size(value[WORD_SIZE], "an event's size", &event.size, error));
+		TRY(read_address(value[WORD_ADDR], "an event's addr", &event.address, error));
 	}
-	if (status == OK)
-		status = note_record(
-			dict, NOTE_EVENT, &snapshot->event, &snapshot->event_room, &snapshot->events, sizeof event, error);
-	if (status == OK)
-		snapshot->event[dict->number] = event;
-	return status;
+	TRY(note_record(dict, NOTE_EVENT, &snapshot->event, &snapshot->event_room, &snapshot->events, sizeof event, error));
+	snapshot->event[dict->number] = event;
+	return OK;
 }
 
 static enum status read_block(struct reader *reader, struct pickle_value *dict,
@@ -252,11 +247,10 @@ static enum status read_segment(struct reader *reader, struct pickle_value *dict
 		segment.first_block = (uint32_t)blocks->number;
 		segment.blocks = blocks->count;
 	}
-	enum status status = note_record(
-		dict, NOTE_SEGMENT, &snapshot->segment, &snapshot->segment_room, &snapshot->segments, sizeof segment, error);
-	if (status == OK)
-		snapshot->segment[dict->number] = segment;
-	return status;
+	TRY(note_record(
+		dict, NOTE_SEGMENT, &snapshot->segment, &snapshot->segment_room, &snapshot->segments, sizeof segment, error));
+	snapshot->segment[dict->number] = segment;
+	return OK;
 }
 
 static enum status read_root(
@@ -384,10 +378,10 @@ enum status snapshot_read(struct source source, struct snapshot *snapshot, struc
 	struct pickle_visitor visitor = { words, visit_pairs, visit_items, visit_text, &reader };
 	struct pickle_value root;
 	struct page page;
-	enum status status = pickle_walk(page_source(&page, source), &visitor, &root, error);
-	if (status == OK && snapshot->stacks.no_memory)
+	TRY(pickle_walk(page_source(&page, source), &visitor, &root, error));
+	if (snapshot->stacks.no_memory)
 		return fail_memory(error);
-	return status == OK ? check_root(&reader, &root, error) : status;
+	return check_root(&reader, &root, error);
 }
 
 void snapshot_free(struct snapshot *snapshot)

@@ -147,10 +147,9 @@ static enum status read_files(
 		several |= !readable || length != parent_of(folder->file[i - 1].name) ||
 			memcmp(folder->file[i].name, folder->file[i - 1].name, length) != 0;
 	}
-	enum status status = OK;
-	for (size_t i = 0; i < kept && status == OK; i++)
-		status = fx_folder_add(folder, top, &folder->file[i], several, &left, dim, dims, log);
-	return status;
+	FOR_SIZE(i, kept)
+		TRY(fx_folder_add(folder, top, &folder->file[i], several, &left, dim, dims, log));
+	return OK;
 }
 
 enum status fx_folder_read(

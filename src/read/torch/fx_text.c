@@ -486,14 +486,13 @@ static enum status read_statement(struct reader *reader, struct span text)
 	text = fx_text_trim((struct span){ text.at + 2, text.end });
 	value.typed = type.at && fx_text_read_type(reader, type, &value);
 	uint32_t of = taken_of(reader, text);
-	enum status status = OK;
 	if (of != NONE)
 		value.node = reader->graph->value[of].node;
 	else if (fx_text_starts(text, "self."))
 		value.input = value.typed, value.role = FX_BUFFER;
 	else if (fx_text_starts(text, "torch.") || value.typed)
-		status = fx_text_add_node(reader, name, text, &value);
-	return status == OK ? fx_text_add_value(reader, name, &value) : status;
+		TRY(fx_text_add_node(reader, name, text, &value));
+	return fx_text_add_value(reader, name, &value);
 }
 
 /* The statements of a line: those that only let go of values are "a = None". */

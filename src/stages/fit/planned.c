@@ -87,11 +87,11 @@ static enum status add_published(struct rivals *rivals, const struct activations
 	struct recompute_solver *solver = rivals->solver;
 	HELD uint8_t *state = NULL;
 	uint32_t count = 0;
-	enum status status = recompute_published_states(
-		&solver->step, activations, rivals->stage->rules, rivals->stage->control, &state, &count);
-	for (uint32_t i = 0; i < count && status == OK; i++)
-		status = add_rivals(rivals, state + (size_t)i * solver->step.storages, solver->base[1].order);
-	return status;
+	TRY(recompute_published_states(
+		&solver->step, activations, rivals->stage->rules, rivals->stage->control, &state, &count));
+	FOR(i, count)
+		TRY(add_rivals(rivals, state + (size_t)i * solver->step.storages, solver->base[1].order));
+	return OK;
 }
 
 /* Cuts for caps that depend on the step alone, so that what a cap finds every larger one does. */

@@ -192,9 +192,8 @@ static enum status consider_published(struct stage_context *stage, struct recomp
 {
 	HELD uint8_t *state = NULL;
 	uint32_t count = 0;
-	enum status status = recompute_published_states(
-		&solver->step, activations, stage->rules, stage->control, &state, &count);
-	return status == OK ? recompute_consider(solver, cap, state, count, options, stage->control, plan) : status;
+	TRY(recompute_published_states(&solver->step, activations, stage->rules, stage->control, &state, &count));
+	return recompute_consider(solver, cap, state, count, options, stage->control, plan);
 }
 
 static bool has_copies(const struct graph *graph)
@@ -395,8 +394,8 @@ static bool may_win(const struct both *both, int64_t least)
 /* A first look at it, then a search in full where that can be the better one. */
 static enum status try_away(struct both *both, struct graph *away)
 {
-	enum status status = solve_away(both, away, EFFORT_LOOK);
-	return status == OK && may_win(both, both->least) ? solve_away(both, away, EFFORT_ALL) : status;
+	TRY(solve_away(both, away, EFFORT_LOOK));
+	return may_win(both, both->least) ? solve_away(both, away, EFFORT_ALL) : OK;
 }
 
 static bool is_close(const struct fitted *fitted, int64_t cap)
@@ -440,14 +439,13 @@ static enum status look_after(struct both *both, int64_t more, enum effort effor
 /* As few copies as keep the cap; then all of them, where what they leave of it may let less run again. */
 static enum status take_after(struct both *both, const struct after *best)
 {
-	enum status status = OK;
-	for (int fewest = 1; fewest >= 0 && best->graph && status == OK && !is_close(both->fitted, both->cap); fewest--) {
+	for (int fewest = 1; fewest >= 0 && best->graph && !is_close(both->fitted, both->cap); fewest--) {
 		int64_t peak = 0;
 		OWN(graph) *away = offload_after(both->stage, both->scenario, both->sharded, both->options, both->fitted,
 			best->graph, both->cap, fewest > 0, &peak, both->error);
-		status = !away ? both->error->status : try_away(both, away);
+		TRY(!away ? both->error->status : try_away(both, away));
 	}
-	return status;
+	return OK;
 }
 
 static bool is_close_after(const struct both *both, const struct after *best)

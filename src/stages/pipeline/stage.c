@@ -211,10 +211,10 @@ static enum status pipeline_stage_estimate(struct piping *piping, struct config_
 	TRY(config_evaluate(model, &piping->config, &piping->overheads, piping->first, EVALUATE_MEMORY, &result));
 	pipelined->estimate = result.worst.total;
 	model->limit = -1;
-	enum status status = config_cut(model, &piping->config, &piping->overheads, free_cut);
-	for (uint32_t k = 0; k < pipeline_stage_pieces_of(piping) && status == OK; k++)
+	TRY(config_cut(model, &piping->config, &piping->overheads, free_cut));
+	FOR(k, pipeline_stage_pieces_of(piping))
 		pipelined->moved |= free_cut[k] != piping->first[k];
-	return status;
+	return OK;
 }
 
 static enum status pipeline_stage_cut(struct piping *piping)
@@ -321,19 +321,19 @@ static enum status build_ranks(struct piping *piping)
 	struct in_flight *in_flight = NULL;
 	struct kept_bytes *kept = NULL;
 	uint64_t *shape = NULL;
-	enum status status = ROOM(&piping->arena, in_flight, pieces) && ROOM(&piping->arena, kept, pieces) &&
-		ROOM(&piping->arena, shape, pipelined->ranks) ? OK : NO_MEMORY;
-	for (uint32_t k = 0; k < pieces && status == OK; k++)
+	NEED(ROOM(&piping->arena, in_flight, pieces) && ROOM(&piping->arena, kept, pieces) &&
+		ROOM(&piping->arena, shape, pipelined->ranks));
+	FOR(k, pieces)
 		pipelined->piece[k].in_flight = in_flight[k] = piece_in_flight(piping, k);
-	for (uint32_t r = 0; r < pipelined->ranks && status == OK; r++) {
+	FOR(r, pipelined->ranks) {
 		struct pipeline_rank *rank = &pipelined->rank[r];
 		rank->graph = pipeline_rank_graph(
 			&pipelined->cut, &piping->flow, in_flight, pipelined->microbatches, r, kept, piping->error);
-		status = rank->graph ? pipeline_stage_measure(piping, rank) : piping->error->status;
-		if (status == OK && rank->peak > pipelined->rank[pipelined->reported].peak)
+		TRY(rank->graph ? pipeline_stage_measure(piping, rank) : piping->error->status);
+		if (rank->peak > pipelined->rank[pipelined->reported].peak)
 			pipelined->reported = r;
 	}
-	for (uint32_t k = 0; k < pieces && status == OK; k++) {
+	FOR(k, pieces) {
 		struct pipeline_piece *piece = &pipelined->piece[k];
 		piece->kept = kept[k].input + kept[k].weight;
 		piece->kept_weight = pipelined->split ? kept[k].weight : piece->kept;
@@ -341,9 +341,8 @@ static enum status build_ranks(struct piping *piping)
 		pipelined->rank[piece_rank(k, pipelined->ranks, pipelined->folded)].kept += kept[k].input * in_flight[k].input +
 			kept[k].weight * in_flight[k].weight + kept[k].between * in_flight[k].between;
 	}
-	if (status == OK)
-		find_alike(piping, shape);
-	return status;
+	find_alike(piping, shape);
+	return OK;
 }
 
 /* ---- time ---- */

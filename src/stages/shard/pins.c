@@ -112,9 +112,8 @@ static enum status apply(
 enum status shard_pins_apply(
 	const struct scenario *scenario, const struct units *units, struct sharding *sharding, struct error *error)
 {
-	enum status status = OK;
-	for (uint32_t i = 0; i < scenario->pins && status == OK; i++)
+	FOR(i, scenario->pins)
 		if (scenario->pin[i].kind == PIN_PLACEMENT)
-			status = apply(&scenario->pin[i], units, sharding, error);
-	return status;
+			TRY(apply(&scenario->pin[i], units, sharding, error));
+	return OK;
 }

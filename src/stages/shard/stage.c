@@ -280,14 +280,13 @@ static enum status shard_stage_by_roles(struct shard_job *job, struct sharding *
 	struct degrees degrees[DEGREES_MAX];
 	struct axis_roles roles[MESH_AXES];
 	bool search = scenario_searches(job->scenario);
-	enum status status = degrees_of_scenario(job->scenario, &job->shared->units, degrees, job->error);
-	if (status == OK && search && degrees_of_search(job->scenario, degrees, DEGREES_MAX) == 0)
+	TRY(degrees_of_scenario(job->scenario, &job->shared->units, degrees, job->error));
+	if (search && degrees_of_search(job->scenario, degrees, DEGREES_MAX) == 0)
 		return refuse(job->error, "no mesh of %" PRId64 " devices", job->scenario->value[K_devices]);
-	if (status == OK)
-		status = shard_job_split(job, degrees, -1, sharding, roles);
-	if (status == OK && !search)
+	TRY(shard_job_split(job, degrees, -1, sharding, roles));
+	if (!search)
 		note_roles(&job->shared->units, &sharding->mesh, roles, job->notes);
-	return status;
+	return OK;
 }
 
 /* tap and minred. */
