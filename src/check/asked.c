@@ -261,21 +261,19 @@ static enum status read_knob(struct check *check, enum knob_id id, const json_t 
 		knob->name);
 }
 
-/* A plan of somebody else must not choose what is opened, nor what is shown of it. */
-static enum status check_schedule_file(const struct check *check, const char *name)
+/* The schedule that the file holds is planned, not the file that it came from: nothing else is opened. */
+static enum status asked_take_schedule(struct check *check, struct pin *pin)
 {
-	char folder[4096];
-	struct schedule_csv csv;
-	struct error why = { 0 };
-	named_file_folder(check->path, folder);
-	if (!named_file_within(name, ".", false) && !named_file_within(name, folder, false))
-		return refuse(check->error,
-			"the plan's schedule is in %.200s: check opens no file outside of this folder and the plan's", name);
-	enum status status = schedule_csv_open(name, &csv, &why);
-	schedule_csv_free(&csv);
-	return status == BAD_INPUT
-		? refuse(check->error, "the plan's schedule is in %.200s, which is not a schedule CSV", name)
-		: error_set(check->error, status);
+	const json_t *pipeline = json_object_get(json_object_get(check->plan, "shard"), "pipeline");
+	const json_t *rows = json_object_get(pipeline, "order"), *row;
+	size_t i, size;
+	FILE *stream = text_stream(&pin->b, &size);
+	if (!stream)
+		return fail_memory(check->error);
+	json_array_foreach(rows, i, row) {
+		fprintf(stream, "%s\n", json_is_string(row) ? json_string_value(row) : "?");
+	}
+	return fclose(stream) == 0 ? OK : fail_memory(check->error);
 }
 
 static enum status asked_read_pins(struct check *check, const json_t *pins)
@@ -290,9 +288,8 @@ static enum status asked_read_pins(struct check *check, const json_t *pins)
 			: refuse(check->error, "the plan's pins must be strings"));
 		if (strcmp(pin_text(&check->scenario.pin[i], text, sizeof text), json_string_value(pin)) != 0)
 			return refuse(check->error, "not a plan file: pin %zu is not written as pins are", i + 1);
-		if (check->scenario.pin[i].kind == PIN_SCHEDULE && check->scenario.value[K_schedule] == SCHEDULE_FILE &&
-			!check->as_planned)
-			TRY(check_schedule_file(check, check->scenario.pin[i].a));
+		if (check->scenario.pin[i].kind == PIN_SCHEDULE)
+			TRY(asked_take_schedule(check, &check->scenario.pin[i]));
 	}
 	return OK;
 }

@@ -582,10 +582,6 @@ static struct graph *run_pipeline(struct job *job)
 	if (idle > 0)
 		note(job->notes, "%lld of the %lld devices do nothing: strategy=data would share the samples out to them",
 			(long long)idle, (long long)value(job, K_devices));
-	if (job->pipelined->file.renumbered)
-		note(job->notes,
-			"the schedule's last rank numbers its forward passes from 1, as PyTorch's Schedule1F1B writes them: they "
-			"are read as from 0");
 	if (job->pipelined->moved)
 		note(job->notes, "the cuts between pipeline ranks are uneven, so that every rank keeps the memory cap");
 	if (fits || job->pipelined->ranks > 1)

@@ -37,7 +37,8 @@ enum pin_kind { PINS(X) PIN_KINDS };
 
 struct pin {
 	enum pin_kind kind;
-	char *a, *b;           /* names: op A, op B; tensor T, axis; tensors A, B; layer N; type T; figure, value */
+	char *a, *b;           /* names: op A, op B; tensor T, axis; tensors A, B; layer N; type T; figure, value;
+							  file, its schedule as a plan file has it or NULL */
 	int64_t number;        /* offset or dim */
 };
 

@@ -51,15 +51,8 @@ void key_add_scenario(struct key *key, const struct scenario *scenario)
 {
 	FOR_INT(knob, KNOB_COUNT)
 		key_add(key, (uint64_t)scenario->value[knob]);
-	FOR(i, scenario->pins) {
-		const struct pin *pin = &scenario->pin[i];
-		key_add(key, pin->kind);
-		key_add(key, (uint64_t)pin->number);
-		key_add_bytes(key, pin->a, strlen(pin->a));
-		key_add_bytes(key, pin->b, pin->b ? strlen(pin->b) : 0);
-		if (pin->kind == PIN_SCHEDULE)
-			key_add_file(key, pin->a);
-	}
+	FOR(i, scenario->pins)
+		key_add_pin(key, &scenario->pin[i]);
 }
 
 void key_add_file(struct key *key, const char *path)
@@ -75,6 +68,16 @@ void key_add_file(struct key *key, const char *path)
 	if (file)
 		fclose(file);
 	key_add(key, hash);
+}
+
+void key_add_pin(struct key *key, const struct pin *pin)
+{
+	key_add(key, pin->kind);
+	key_add(key, (uint64_t)pin->number);
+	key_add_bytes(key, pin->a, strlen(pin->a));
+	key_add_bytes(key, pin->b, pin->b ? strlen(pin->b) : 0);
+	if (pin->kind == PIN_SCHEDULE && !pin->b)
+		key_add_file(key, pin->a);
 }
 
 void key_add_key(struct key *key, const struct key *other)

@@ -18,6 +18,8 @@ void key_add_bytes(struct key *key, const void *bytes, size_t size);
 void key_add_knobs(struct key *key, const struct scenario *scenario, const enum knob_id *knob);
 /* All knobs and pins, and the files that pins name. */
 void key_add_scenario(struct key *key, const struct scenario *scenario);
+/* One pin, and its schedule's file, unless the pin holds it. */
+void key_add_pin(struct key *key, const struct pin *pin);
 /* A file's content: it may change while results of it are kept. A pipe can be read once alone, by its reader: its name
  * stands for it. */
 void key_add_file(struct key *key, const char *path);

@@ -67,13 +67,13 @@ bool pipeline_tries_chunks(const struct scenario *scenario, uint32_t layers, uin
 	return schedule_tries_chunks(layers, pipeline_stage_degree(scenario, K_pp), chunks);
 }
 
-/* The CSV of schedule=@FILE; "" where there is none. */
-static const char *schedule_path(const struct scenario *scenario)
+/* The pin of schedule=@FILE, or NULL. */
+static const struct pin *schedule_pin(const struct scenario *scenario)
 {
 	FOR(i, scenario->pins)
 		if (scenario->pin[i].kind == PIN_SCHEDULE)
-			return scenario->pin[i].a;
-	return "";
+			return &scenario->pin[i];
+	return NULL;
 }
 
 void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
@@ -86,8 +86,8 @@ void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t 
 		key_add(key, (uint64_t)margin);
 	if (scenario->value[K_recompute] == RECOMPUTE_AUTO || scenario->value[K_recompute] == RECOMPUTE_KEPT)
 		fit_key_add(key, scenario, margin);
-	if (scenario->value[K_schedule] == SCHEDULE_FILE)
-		key_add_file(key, schedule_path(scenario));
+	if (scenario->value[K_schedule] == SCHEDULE_FILE && schedule_pin(scenario))
+		key_add_pin(key, schedule_pin(scenario));
 }
 
 /* ---- cutting ---- */
@@ -522,11 +522,13 @@ static enum status pipeline_stage_read_order(struct piping *piping)
 {
 	struct pipelined *pipelined = piping->pipelined;
 	struct config *config = &piping->config;
-	const char *path = schedule_path(piping->scenario);
+	const struct pin *pin = schedule_pin(piping->scenario);
 	const struct pipeline_order *order = &pipelined->file.order;
-	if (!*path)
+	if (!pin)
 		return refuse(piping->error, "schedule=file needs a file: schedule=@FILE");
-	TRY(schedule_csv_open(path, &pipelined->file, piping->error));
+	const char *path = pin->a;
+	TRY(pin->b ? schedule_csv_read(pin->b, strlen(pin->b), &pipelined->file, piping->error)
+		: schedule_csv_open(path, &pipelined->file, piping->error));
 	if (order->ranks != config->pp || order->microbatches != config->microbatches)
 		return refuse(piping->error,
 			"%.200s is a schedule of %u ranks and %u microbatches: set pp=%u microbatches=%u", path, order->ranks,
