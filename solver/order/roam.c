@@ -19,7 +19,7 @@
  * - the delay radius: to the end (a shorter one was never better on the captures that we have: order_bench roam);
  * - the node limit; leaves by an exact search for one peak below another, not by an integer program; leaves that lie
  *   below what is certainly alive elsewhere stay as they are;
- * - one stream: an op a time step. */
+ * - one stream: an op a time step (order_bench streams: several). */
 
 #include "job.h"
 

@@ -1,6 +1,9 @@
 /* order_bench.c: the orderer's tables.
  *     order_bench graphs FILE ...   peak, bound, gap and CPU seconds of each graph (MiB without persistent bytes)
  *     order_bench roam FILE ...     ROAM's peak in % above our own, by its node limit and its delay radius
+ *     order_bench streams FILE ...  ROAM's order with up to 2, 4, 8 ops a step: steps in % of ops, within one stream's
+ *                                   peak and without a limit, then the peak's rise in %; ROAM's leaves, their CPU seconds,
+ *                                   those of the longest one, and of all of the order
  *     order_bench growth            CPU seconds against ops, on stacked equal layers with backward and updates
  *     order_bench ilp               our time against integer programs on the whole graph, solved by GLPK in the same
  * run: the prefix model, and MODeL's (Steiner et al., ICML 2023) with one op per step */
@@ -111,6 +114,83 @@ static void roam(int count, char **paths)
 		printf("\n");
 		order_result_free(&result);
 		problem_free(&problem);
+		graph_release(graph);
+	}
+}
+
+/* ---- streams, and leaves side by side ---- */
+
+/* Steps of an order in which up to so many ops that follow one another, none of which needs another, share a step and
+ * are alive together. *peak: their most bytes; steps stay below it where it is > 0. */
+static uint32_t share_steps(const struct order_model *model, const uint32_t *order, uint32_t streams, int64_t *peak)
+{
+	OWN(arena) arena = { 0 };
+	struct order_walk walk;
+	uint32_t steps = 0;
+	int64_t limit = *peak > 0 ? *peak : INT64_MAX;
+	order_walk_start(&walk, model, &arena);
+	for (uint32_t first = 0, end; first < model->ops; first = end, steps++) {
+		int64_t live = walk.live + order_walk_need(&walk, order[first]);
+		for (end = first + 1; end < model->ops && end - first < streams && walk.waiting[order[end]] == 0 &&
+			live + order_walk_need(&walk, order[end]) <= limit; end++)
+			live += order_walk_need(&walk, order[end]);
+		*peak = live > *peak ? live : *peak;
+		FOR_FROM(i, first, end)
+			order_walk_run(&walk, order[i]);
+	}
+	return steps;
+}
+
+static struct { double all, longest; } timed;
+
+static void time_calls(uint32_t count, void (*call)(void *context, uint32_t i), void *context)
+{
+	FOR(i, count) {
+		double start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
+		call(context, i);
+		double took = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
+		timed.all += took;
+		timed.longest = took > timed.longest ? took : timed.longest;
+	}
+}
+
+static void streams_row(const char *path, const struct problem *problem)
+{
+	struct order_options options = { .strategy = ORDER_ROAM, .side_by_side = time_calls };
+	struct control control = { 0 };
+	OWN(arena) arena = { 0 };
+	OWN(order_result) result;
+	struct order_model model;
+	memset(&timed, 0, sizeof timed);
+	double start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
+	order_solve(problem, &options, &control, &result);
+	double all = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
+	if (order_model_of(problem, &arena, &model) != OK)
+		return;
+	printf("| %s |", strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
+	for (uint32_t streams = 2; streams <= 8; streams *= 2) {
+		int64_t least = result.peak, most = 0;
+		uint32_t within = share_steps(&model, result.order, streams, &least);
+		uint32_t all_steps = share_steps(&model, result.order, streams, &most);
+		printf(" %.1f | %.1f | %.2f |", 100.0 * within / model.ops, 100.0 * all_steps / model.ops,
+			100.0 * (double)(most - result.peak) / (double)result.peak);
+	}
+	printf(" %u | %.4f | %.4f | %.4f |\n", result.solved, timed.all, timed.longest, all);
+}
+
+static void streams(int count, char **paths)
+{
+	puts("| graph | 2: steps | no limit | peak | 4: steps | no limit | peak | 8: steps | no limit | peak | leaves | s | "
+		"longest | all |");
+	puts("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
+	for (int i = 0; i < count; i++) {
+		struct error error = { 0 };
+		OWN(problem) problem = { 0 };
+		struct graph *graph = graph_open(paths[i], NULL, &error);
+		if (graph && problem_of_graph(graph, &rules, &problem, &error) == OK)
+			streams_row(paths[i], &problem);
+		else
+			fprintf(stderr, "%s: %s\n", paths[i], error.text);
 		graph_release(graph);
 	}
 }
@@ -384,6 +464,8 @@ int main(int count, char **words)
 		graphs(count - 2, words + 2);
 	else if (!strcmp(mode, "roam"))
 		roam(count - 2, words + 2);
+	else if (!strcmp(mode, "streams"))
+		streams(count - 2, words + 2);
 	else if (!strcmp(mode, "growth"))
 		growth();
 	else if (!strcmp(mode, "ilp"))
