@@ -90,21 +90,20 @@ static enum status open_model(struct run *run)
 	close_model(run);
 	search->model = &run->model;
 	search->control = run->control;
-	enum status status = chain_model_build(&run->model, run->chain, run->control, run->error);
-	if (status == OK && !(search->copy = arena_alloc(&search->arena, run->model.links, sizeof *search->copy)))
-		status = NO_MEMORY;
-	for (uint32_t i = 0; i < run->model.links && status == OK; i++) {
+	TRY(chain_model_build(&run->model, run->chain, run->control, run->error));
+	if (!(search->copy = arena_alloc(&search->arena, run->model.links, sizeof *search->copy)))
+		return NO_MEMORY;
+	FOR(i, run->model.links) {
 		states += run->model.link[i].blocks * run->model.link[i].states;
-		status = open_link(run, i);
+		TRY(open_link(run, i));
 	}
 	run->plan->states = states > run->plan->states ? states : run->plan->states;
-	if (status == OK)
-		status = chain_tree_build(&search->core, &run->model.core, TREE_BUDGET, run->control);
-	if (status == OK && chain_pass_ticks(run) > PASS_MOST)
+	TRY(chain_tree_build(&search->core, &run->model.core, TREE_BUDGET, run->control));
+	if (chain_pass_ticks(run) > PASS_MOST)
 		return LIMIT;
-	if (status == OK) /* prices first, whatever the effort: plans on the way are far from good */
-		grant(run, PASSES_LEAST * chain_pass_ticks(run) + TICKS_LEAST);
-	return status;
+	/* prices first, whatever the effort: plans on the way are far from good */
+	grant(run, PASSES_LEAST * chain_pass_ticks(run) + TICKS_LEAST);
+	return OK;
 }
 
 /* Sums at this price don't overflow. */

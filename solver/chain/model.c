@@ -167,23 +167,22 @@ static enum status see_out(
 static enum status find_outs(struct chain_model *model, struct chain_link *link)
 {
 	const struct shard_chain *chain = model->chain;
-	enum status status = OK;
 	double blocks = 1;
 	NEED(ROOM(&model->arena, link->out, chain->edges));
-	for (uint32_t i = 0; i < chain->edges && status == OK; i++) {
+	FOR(i, chain->edges) {
 		const struct chain_edge *edge = &chain->edge[i];
 		bool to = edge->to_where == CHAIN_EVERY;
 		if (!one_sees_every(edge) || model->table[i].separable || chain->segment[to ? edge->to : edge->from] != link->segment)
 			continue;
 		uint32_t var = to ? core_at(model, edge->from, edge->from_where) : core_at(model, edge->to, edge->to_where);
-		status = see_out(model, link, var, &model->table[i], !to);
+		TRY(see_out(model, link, var, &model->table[i], !to));
 	}
-	for (uint32_t i = 0; i < link->outs && status == OK; i++) {
+	FOR(i, link->outs) {
 		link->out[i].class_var = add_class(&model->core, link->out[i].var, &link->out[i].classes);
 		blocks *= link->out[i].classes.count;
 	}
 	link->blocks = blocks < 1e9 ? (uint32_t)blocks : 0;
-	return status == OK && blocks >= 1e9 ? LIMIT : status;
+	return blocks >= 1e9 ? LIMIT : OK;
 }
 
 /* A copy's variables: what it sees of the core, the state before, the state after; then its nodes. */

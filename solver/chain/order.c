@@ -381,12 +381,12 @@ static enum status make_buckets(
 		FOR(j, graph->factor[i].count)
 			home[i] = position[graph->factor[i].var[j]] < home[i] ? position[graph->factor[i].var[j]] : home[i];
 	}
-	enum status status = csr_of_pairs(arena, tree->buckets, graph->factors, home, item, &gathering->factors);
+	TRY(csr_of_pairs(arena, tree->buckets, graph->factors, home, item, &gathering->factors));
 	FOR(i, tree->buckets)
 		gathering->child[i] = NONE;
-	for (uint32_t i = 0; i < tree->buckets && status == OK; i++)
-		status = make_bucket(gathering, i);
-	return status;
+	FOR(i, tree->buckets)
+		TRY(make_bucket(gathering, i));
+	return OK;
 }
 
 /* The better of both weights' orders. */

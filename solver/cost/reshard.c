@@ -220,13 +220,12 @@ static void reshard_search(struct way *way, uint32_t start, uint32_t target)
 static enum status reshard_search_in(struct way *way, uint32_t start, uint32_t target, struct arena *states)
 {
 	OWN(arena) arena = { 0 };
-	enum status status = order_heap_init(&way->queue, way->states, &arena);
+	TRY(order_heap_init(&way->queue, way->states, &arena));
 	way->found = 0;
-	if (status == OK && !(way->state = arena_alloc(states, way->states, sizeof *way->state)))
-		status = NO_MEMORY;
-	if (status == OK)
-		reshard_search(way, start, target);
-	return status;
+	if (!(way->state = arena_alloc(states, way->states, sizeof *way->state)))
+		return NO_MEMORY;
+	reshard_search(way, start, target);
+	return OK;
 }
 
 static enum status written(struct way *way, uint32_t target, struct reshard *reshard)
@@ -328,11 +327,11 @@ static enum status reshard_look(struct reshard_map *map, uint32_t start, uint32_
 		way->state = tree->state;
 		return OK;
 	}
-	enum status status = reshard_search_in(way, start, tree->asked ? NONE : target, tree->asked ? map->arena : arena);
-	if (status == OK && tree->asked)
+	TRY(reshard_search_in(way, start, tree->asked ? NONE : target, tree->asked ? map->arena : arena));
+	if (tree->asked)
 		tree->state = way->state;
 	tree->asked = true;
-	return status;
+	return OK;
 }
 
 static enum status map_find(

@@ -211,14 +211,14 @@ static enum status try_everything(
 	struct attempt *attempt, const struct layout_options *options, struct control *control)
 {
 	struct turn turn = { .attempt = attempt, .options = options, .control = control, .slice = SLICE_EFFORT };
-	enum status status = try_cheap(attempt, control);
+	TRY(try_cheap(attempt, control));
 	uint64_t left = UINT64_MAX - control->ticks;
 	turn.end = control->ticks + (options->effort < left ? options->effort : left);
-	for (; status == OK && turn_begins(&turn); turn.number++)
-		for (size_t i = 0; i < COUNT_OF(steps) && status == OK; i++)
+	for (; turn_begins(&turn); turn.number++)
+		FOR_SIZE(i, COUNT_OF(steps))
 			if (steps[i].helps(&turn) && step_runs(steps[i].name))
-				status = steps[i].run(&turn);
-	return status;
+				TRY(steps[i].run(&turn));
+	return OK;
 }
 
 enum status layout_attempt(struct attempt *attempt, const struct layout_options *options, struct control *control)

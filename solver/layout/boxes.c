@@ -122,14 +122,13 @@ static uint32_t list_starts(const struct layout_boxes *boxes, uint32_t variant, 
 static enum status boxes_stack(struct layout_boxes *boxes, struct start *start)
 {
 	uint32_t count = list_starts(boxes, 0, true, start);
-	enum status status = OK;
-	for (uint32_t i = 1; i < count && status == OK; i++) {
+	FOR_FROM(i, 1, count) {
 		if (start[i].first != start[i - 1].first || start[i].key != start[i - 1].key)
 			continue;
-		status = boxes_join(boxes, start[i - 1].box, start[i].box, true);
+		TRY(boxes_join(boxes, start[i - 1].box, start[i].box, true));
 		start[i].box = boxes->count - 1;
 	}
-	return status;
+	return OK;
 }
 
 /* The first box that starts at a section with a size. */

@@ -49,11 +49,11 @@ static enum status peak_solve_part(
 	const char *name;
 	int64_t scale = part->unit / peak->model->unit, bound = part->max_load, enough = peak->target / scale;
 	*height = INT64_MAX;
-	enum status status = layout_cheap(part, enough, offset, height, &dive, &name, peak->control);
-	if (status == OK && *height > enough && effort > 0 && part->n <= SEARCH_MOST)
-		status = layout_exact(part, enough, true, effort, offset, height, &bound, NULL, peak->control);
+	TRY(layout_cheap(part, enough, offset, height, &dive, &name, peak->control));
+	if (*height > enough && effort > 0 && part->n <= SEARCH_MOST)
+		TRY(layout_exact(part, enough, true, effort, offset, height, &bound, NULL, peak->control));
 	*height = *height < INT64_MAX ? *height * scale : INT64_MAX;
-	return status;
+	return OK;
 }
 
 /* Places what lives in sections [first, last) and is not placed yet around what is; what is placed counts from section
@@ -87,20 +87,19 @@ static enum status peak_try_window(
 {
 	struct stretch window[WINDOWS + 1];
 	uint32_t count = find_windows(peak, share, apart, window);
-	enum status status = OK;
 	peak->target = peak->enough;
 	*found = count > (apart ? 1 : 0);
 	for (uint32_t b = 0; b < peak->model->n && *found; b++)
 		peak->offset[b] = -1;
-	for (uint32_t i = 0; i < count && status == OK && *found; i++) {
-		status = peak_place(peak, i ? window[i - 1].last : window[i].first, window[i].first, window[i].last, effort);
+	for (uint32_t i = 0; i < count && *found; i++) {
+		TRY(peak_place(peak, i ? window[i - 1].last : window[i].first, window[i].first, window[i].last, effort));
 		*found = peak->target < height;
 	}
-	for (uint32_t i = 0; i <= count && status == OK && *found; i++) {
+	for (uint32_t i = 0; i <= count && *found; i++) {
 		uint32_t first = i ? window[i - 1].last : 0;
-		status = peak_place(peak, first, first, i < count ? window[i].first : peak->model->sections, 0);
+		TRY(peak_place(peak, first, first, i < count ? window[i].first : peak->model->sections, 0));
 	}
-	return status;
+	return OK;
 }
 
 /* One window after another, cheaply where effort is 0. */

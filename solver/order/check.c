@@ -228,11 +228,10 @@ static enum status order_check_mark_reachable(
 /* Ancestors of op are sources; op and its descendants are sinks. */
 static enum status order_check_mark_sides(const struct problem *problem, uint32_t op, enum side *side)
 {
-	enum status status = order_check_mark_reachable(&problem->pred, problem->ops, op, SOURCE, side);
-	if (status == OK)
-		status = order_check_mark_reachable(&problem->succ, problem->ops, op, SINK, side);
+	TRY(order_check_mark_reachable(&problem->pred, problem->ops, op, SOURCE, side));
+	TRY(order_check_mark_reachable(&problem->succ, problem->ops, op, SINK, side));
 	side[op] = SINK;
-	return status;
+	return OK;
 }
 
 static int64_t working_set(const struct problem *problem, uint32_t op)

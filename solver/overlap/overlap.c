@@ -115,26 +115,23 @@ static const struct overlap_rule ways[][7] = {
 /* A way's rules in turn, until none of them brings anything. */
 static enum status overlap_settle(struct seeking *seeking, const struct overlap_rule *rules)
 {
-	enum status status = OK;
 	bool any = true;
-	for (int round = 0; round < ROUNDS && any && status == OK; round++) {
+	for (int round = 0; round < ROUNDS && any; round++) {
 		any = false;
-		for (const struct overlap_rule *rule = rules; rule->name && status == OK; rule++) {
+		for (const struct overlap_rule *rule = rules; rule->name; rule++) {
 			bool better = false;
 			if (is_spent(seeking))
 				return OK;
-			status = try_rule(seeking, rule, &better);
+			TRY(try_rule(seeking, rule, &better));
 			any |= better;
 		}
 	}
-	return status;
+	return OK;
 }
 
 static enum status overlap_shake(struct seeking *seeking)
 {
-	enum status status = OK;
-	for (uint32_t round = 0, fruitless = 0;
-		round < NOISY_ROUNDS && fruitless < FRUITLESS && status == OK && !is_spent(seeking); round++) {
+	for (uint32_t round = 0, fruitless = 0; round < NOISY_ROUNDS && fruitless < FRUITLESS && !is_spent(seeking); round++) {
 		struct overlap_rule rule = { .urgent = true,
 			.patient = round % 2,
 			.window = 64u << round % 6,
@@ -143,10 +140,10 @@ static enum status overlap_shake(struct seeking *seeking)
 			.seed = round + 1,
 			.name = URGENT ", at random" };
 		bool better = false;
-		status = try_rule(seeking, &rule, &better);
+		TRY(try_rule(seeking, &rule, &better));
 		fruitless = better ? 0 : fruitless + 1;
 	}
-	return status;
+	return OK;
 }
 
 static enum status overlap_prepare(struct seeking *seeking)

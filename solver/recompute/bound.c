@@ -377,13 +377,13 @@ static enum status prove(struct recompute_bounds *bounds, struct recompute_turn 
 	struct control *control, struct recompute_certificate *certificate)
 {
 	struct line line;
-	enum status status = recompute_bound_cut_at(bounds, turn, price, room, control, &line);
+	TRY(recompute_bound_cut_at(bounds, turn, price, room, control, &line));
 	certificate->op = turn->op;
 	certificate->price = price;
 	certificate->granule = turn->granule;
 	certificate->held = turn->held;
 	certificate->room = turn->granule > 0 ? room : 0;
-	return status == OK ? recompute_bound_keep_flow(bounds, certificate) : status;
+	return recompute_bound_keep_flow(bounds, certificate);
 }
 
 /* The value at a price for every moment: those that may matter. */

@@ -392,22 +392,22 @@ static enum status sum_tensor(struct sharding_sum *sum, uint32_t tensor)
 	const struct reshard **way = sum->way, **best = sum->best;
 	uint32_t needs, hubs;
 	int64_t least = INT64_MAX;
-	enum status status = shard_cost_find_needs(sum, tensor, need, &needs);
+	TRY(shard_cost_find_needs(sum, tensor, need, &needs));
 	hubs = needs > 1 ? needs : 0;
-	for (uint32_t hub = 0; hub <= hubs && status == OK; hub++) {
+	for (uint32_t hub = 0; hub <= hubs; hub++) {
 		int64_t time;
-		status = time_with(sum, tensor, need, needs, hub < hubs ? hub : NONE, &time, way);
-		if (status == OK && time < least) {
+		TRY(time_with(sum, tensor, need, needs, hub < hubs ? hub : NONE, &time, way));
+		if (time < least) {
 			least = time;
 			COPY(best, way, needs);
 		}
 	}
-	for (uint32_t n = 0; n < needs && status == OK; n++) {
+	FOR(n, needs) {
 		pay(sum, best[n], purpose_of(sum, tensor, &need[n]));
 		if (need[n].early && need[n].late)
 			sum->cost->saved += stay(sum, tensor, need[n].at);
 	}
-	return status;
+	return OK;
 }
 
 /* Tensors that a reader needs elsewhere than where they are. */

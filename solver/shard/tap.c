@@ -406,20 +406,19 @@ static enum status try_subgraph(struct tap *tap, uint32_t segment, uint32_t *wei
 	uint32_t weights = tap_find_weights(tap, segment, weight),
 			 copies = segment == NONE ? 1 : tap->network.chain.copies[segment];
 	uint32_t step = weights > WEIGHTS_MAX ? WEIGHTS_AT_ONCE : WEIGHTS_MAX;
-	enum status status = OK;
-	for (uint32_t first = 0; first < weights && status == OK; first += step) {
+	for (uint32_t first = 0; first < weights; first += step) {
 		uint32_t count = weights - first < step ? weights - first : step, before = tap->job->report->candidates;
 		bool routed;
 		tap->gathers = false;
-		status = try_patterns(tap, weight + first, count, copies, &routed);
-		if (status == OK && !routed) {
+		TRY(try_patterns(tap, weight + first, count, copies, &routed));
+		if (!routed) {
 			tap->job->report->candidates = before;
 			tap->gathers = true;
-			status = try_patterns(tap, weight + first, count, copies, &routed);
+			TRY(try_patterns(tap, weight + first, count, copies, &routed));
 		}
 	}
 	tap->gathers = false;
-	return status;
+	return OK;
 }
 
 /* ---- the plan ---- */

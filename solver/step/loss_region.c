@@ -413,21 +413,17 @@ enum status loss_region_find(
 {
 	struct finding finding = { .graph = graph, .rules = rules, .factors = factors, .region = region };
 	*region = (struct loss_region) { .loss = NONE };
-	enum status status = loss_region_allocate(graph, region) ? find_loss(&finding) : NO_MEMORY;
-	if (status == OK)
-		status = find_cut(&finding);
-	if (status == OK) {
-		find_longer(&finding);
-		status = find_ops(&finding);
-	}
-	TRY(status);
+	NEED(loss_region_allocate(graph, region));
+	TRY(find_loss(&finding));
+	TRY(find_cut(&finding));
+	find_longer(&finding);
+	TRY(find_ops(&finding));
 	loss_region_find_backward(&finding);
 	FOR(op, graph->ops)
 		region->seed[op] = !region->inside[op] && is_seed(&finding, op);
-	status = find_roles(&finding);
-	if (status == OK)
-		status = find_labels(&finding);
-	return status == OK ? loss_region_find_order(&finding) : status;
+	TRY(find_roles(&finding));
+	TRY(find_labels(&finding));
+	return loss_region_find_order(&finding);
 }
 
 void loss_region_free(struct loss_region *region)

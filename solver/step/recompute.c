@@ -451,10 +451,9 @@ static enum status step_recompute_run(struct replay *replay, const bool *drop, c
 	uint32_t capacity = 2 * (graph->reads.start[graph->ops] + graph->inplace_start[graph->ops]) + graph->ops + 1;
 	FOR(i, graph->inplace_start[graph->ops])
 		capacity += csr_length(&graph->users, storage_of(graph, graph->inplace[i].in));
-	enum status status = step_recompute_note_windows(replay, window, windows)
-		? step_recompute_prepare(replay, offload, offloads, drop, capacity)
-		: NO_MEMORY;
-	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
+	NEED(step_recompute_note_windows(replay, window, windows));
+	TRY(step_recompute_prepare(replay, offload, offloads, drop, capacity));
+	FOR(op, graph->ops) {
 		open_and_close(replay, op);
 		if (is_forward(graph, op))
 			replay->op[op] = build_copy_op(&replay->build, graph, op, replay->original);
@@ -464,9 +463,8 @@ static enum status step_recompute_run(struct replay *replay, const bool *drop, c
 		FOR_ITEMS(touched, &graph->touches, op)
 			if (replay->leaves[touched] == op && replay->build.status == OK)
 				offload_storage(replay, touched);
-		status = replay->build.status;
+		TRY(replay->build.status);
 	}
-	TRY(status);
 	build_copy_control(&replay->build, graph, replay->op);
 	return replay->build.status != OK ? replay->build.status
 		: draft_describe(replay->build.draft, graph->name, graph->source, graph->extra, &graph->about);

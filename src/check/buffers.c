@@ -165,14 +165,12 @@ enum status buffers_check(
 		.csv = csv, .places = places, .part = arena_alloc(&arena, room, sizeof *look.part), .error = error
 	};
 	size_t *live = NULL;
-	enum status status = ROOM(&arena, live, room) && look.part ? OK : fail_memory(error);
+	TRY(ROOM(&arena, live, room) && look.part ? OK : fail_memory(error));
 	*sums = (struct buffers_sums){ 0 };
-	for (uint32_t i = 0; i < buffers->n && status == OK; i++)
-		status = check_place(&look, i);
-	if (status == OK) {
-		add_parts(&look);
-		qsort(look.part, look.parts, sizeof *look.part, by_lower);
-		status = check_pairs(&look, live);
-	}
-	return status == OK ? check_buffers_sum_up(&look, sums) : status;
+	FOR(i, buffers->n)
+		TRY(check_place(&look, i));
+	add_parts(&look);
+	qsort(look.part, look.parts, sizeof *look.part, by_lower);
+	TRY(check_pairs(&look, live));
+	return check_buffers_sum_up(&look, sums);
 }

@@ -133,14 +133,13 @@ static enum status check_split(struct check *check, struct stage_context *stage,
 		return shard_check_unsplit(shard, check->error);
 	check->sharded = sharded_retain(transformed->sharded);
 	check->pipelined = transformed->pipelined ? pipelined_retain(transformed->pipelined) : NULL;
-	enum status status = check_shard(check, stage, wish, transformed->sharded);
-	if (status == OK && check->pipelined)
-		status = pipeline_check_claims(
-			shard, check->pipelined, check->sharded, &check->scenario, check->rules, check->error);
+	TRY(check_shard(check, stage, wish, transformed->sharded));
+	if (check->pipelined)
+		TRY(pipeline_check_claims(shard, check->pipelined, check->sharded, &check->scenario, check->rules, check->error));
 	check->ahead = check->pipelined ? check->pipelined->ahead : check->ahead;
-	if (status == OK && check->pipelined)
+	if (check->pipelined)
 		check_passed(check, "every pipeline rank's graph; the schedule played anew, and the step's time; what ranks hold");
-	return status;
+	return OK;
 }
 
 /* The graph that the plan is of: the one given, if it is that already, or what the scenario makes of it. */

@@ -79,19 +79,17 @@ static enum status step_build(struct searching *searching, struct step *step)
 	if (!step->graph)
 		return searching->error->status;
 	searching->list->graphs++;
-	enum status status = units_find(step->graph, searching->rules, &step->units);
-	if (status == OK)
-		status = blocks_find(step->graph, &step->blocks);
-	if (status == OK)
-		status = block_work_find(step->graph, searching->rules, &step->arena, &step->work);
+	TRY(units_find(step->graph, searching->rules, &step->units));
+	TRY(blocks_find(step->graph, &step->blocks));
+	TRY(block_work_find(step->graph, searching->rules, &step->arena, &step->work));
 	uint32_t begin, length, period;
-	if (status == OK && request->repeat > 0) {
+	if (request->repeat > 0) {
 		if (!blocks_period(&step->blocks, &begin, &length, &period))
 			return refuse(searching->error, "no repeated layer was found in the model");
 		step->period = period;
 		step->inserted = begin + 2 * period <= begin + length ? begin + 2 * period : begin + period;
 	}
-	if (status == OK && blocks_period(&step->blocks, &begin, &length, &period)) {
+	if (blocks_period(&step->blocks, &begin, &length, &period)) {
 		step->layer = begin;
 		step->layer_blocks = period;
 		step->layers = (length + period - 1) / period + request->repeat;
@@ -103,9 +101,9 @@ static enum status step_build(struct searching *searching, struct step *step)
 		}
 	}
 	searching->pp_most = step->all_blocks = step->blocks.blocks + request->repeat * step->period;
-	if (status == OK && !(MAKE(step->cost, step->all_blocks)))
-		status = NO_MEMORY;
-	return status;
+	if (!(MAKE(step->cost, step->all_blocks)))
+		return NO_MEMORY;
+	return OK;
 }
 
 /* The open step of so many samples, or NULL. */
@@ -312,15 +310,15 @@ static enum status evaluate_offloads(struct searching *searching, const struct c
 {
 	const struct config_request *request = searching->request;
 	bool fits = false, done[OFFLOADS] = { false };
-	enum status status = config_search_evaluate(searching, config, &fits);
-	for (uint8_t kinds = 1; kinds < OFFLOADS && status == OK && (!fits || request->machine.memory < 0); kinds++) {
+	TRY(config_search_evaluate(searching, config, &fits));
+	for (uint8_t kinds = 1; kinds < OFFLOADS && (!fits || request->machine.memory < 0); kinds++) {
 		struct config offloading = *config;
 		offloading.offload = kinds;
 		if ((kinds & request->offload) == kinds && !done[OFFLOAD_ACTIVATIONS])
-			status = config_search_evaluate(searching, &offloading, &done[kinds]);
+			TRY(config_search_evaluate(searching, &offloading, &done[kinds]));
 		done[kinds] &= request->machine.memory >= 0;
 	}
-	return status;
+	return OK;
 }
 
 /* Whether a schedule is tried with so many pieces of a rank. */

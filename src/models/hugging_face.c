@@ -236,14 +236,13 @@ static enum status take_sequence(
 	int64_t positions = model->config.positions;
 	model->seq_most = positions;
 	model->seq_key = positions ? model->config.family == FAMILY_GPT ? "n_positions" : "max_position_embeddings" : NULL;
-	enum status status = OK;
 	if (type->positions)
-		status = hugging_face_take_number(
-			file, type->positions, 2, INT64_C(1) << 40, type->positions_normal, HF_REQUIRED, &positions, error);
+		TRY(hugging_face_take_number(
+			file, type->positions, 2, INT64_C(1) << 40, type->positions_normal, HF_REQUIRED, &positions, error));
 	model->config.seq = positions < HUGGING_FACE_SEQ ? positions : HUGGING_FACE_SEQ;
-	if (status == OK && positions == 1)
+	if (positions == 1)
 		return refuse(error, "%s is 1: expected at least 2", model->seq_key);
-	return status;
+	return OK;
 }
 
 /* Windows change neither parameters nor what one kernel of attention keeps: they are said. */

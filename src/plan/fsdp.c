@@ -476,9 +476,10 @@ enum status fsdp_buffers(const struct fsdp_step *step, struct arena *arena, stru
 	*buffers = (struct buffers){ 0 };
 	if (scenario_zero(step->scenario) < 3)
 		return OK;
-	enum status status = ROOM(arena, fsdp.unit, step->graph->ops) ? find_units(&fsdp) : NO_MEMORY;
-	if (status == OK && fsdp.layers > 0)
-		status = find_buffers(&fsdp);
+	NEED(ROOM(arena, fsdp.unit, step->graph->ops));
+	TRY(find_units(&fsdp));
+	if (fsdp.layers > 0)
+		TRY(find_buffers(&fsdp));
 	*buffers = fsdp.buffers;
-	return status;
+	return OK;
 }

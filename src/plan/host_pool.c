@@ -58,19 +58,18 @@ static enum status host_pool_lay_out(struct host_pool *pool, int64_t alignment)
 	struct layout_options options = { .strategy = LAYOUT_BEST, .alignment = alignment };
 	struct control control = { 0 };
 	OWN(layout) layout = { 0 };
-	enum status status = buffers.lower && buffers.upper && buffers.size ? OK : NO_MEMORY;
-	for (uint32_t i = 0; i < pool->n && status == OK; i++) {
+	NEED(buffers.lower && buffers.upper && buffers.size);
+	FOR(i, pool->n) {
 		buffers.lower[i] = pool->buffer[i].first;
 		buffers.upper[i] = (int64_t)pool->buffer[i].last + 1;
 		buffers.size[i] = pool->buffer[i].bytes;
 	}
-	if (status == OK)
-		status = layout_solve(&buffers, &options, &control, &layout, NULL);
-	for (uint32_t i = 0; i < pool->n && status == OK; i++)
+	TRY(layout_solve(&buffers, &options, &control, &layout, NULL));
+	FOR(i, pool->n)
 		pool->buffer[i].offset = layout.offset[i];
 	pool->arena = layout.arena;
 	pool->load = layout.load;
-	return status;
+	return OK;
 }
 
 enum status host_pool_make(

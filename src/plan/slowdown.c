@@ -170,17 +170,13 @@ static enum status find_all(struct drawing *drawing)
 {
 	struct slowdown *slowdown = drawing->slowdown;
 	OWN(recompute_solver) solver;
-	enum status status = recompute_solver_new(&drawing->fitted->input, &solver);
+	TRY(recompute_solver_new(&drawing->fitted->input, &solver));
 	slowdown->total = drawing->fitted->total;
-	status = status == OK ? planned_peak_of(drawing, drawing->fitted->step, &slowdown->most) : status;
-	status = status == OK ? slowdown_find_bound(drawing, &solver) : status;
-	if (status == OK) {
-		slowdown_tell(drawing);
-		status = find_strategies(drawing);
-	}
-	if (status == OK)
-		status = find_plans(drawing, &solver);
-	return status;
+	TRY(planned_peak_of(drawing, drawing->fitted->step, &slowdown->most));
+	TRY(slowdown_find_bound(drawing, &solver));
+	slowdown_tell(drawing);
+	TRY(find_strategies(drawing));
+	return find_plans(drawing, &solver);
 }
 
 /* The step before anything was computed again, with the times of its ops; NULL with the error. */

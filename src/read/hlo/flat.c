@@ -215,13 +215,11 @@ static enum status flat_add_op(
 		.read = flat->arguments };
 	struct value in;
 	bool loop = opcode(instruction, "while");
-	enum status status = concatenate(flat, scope, instruction, &in);
-	if (status == OK && loop && (instruction->calls < 1 || in.count != instruction->shape->leaves))
-		status = flat_bad(flat, instruction, "doesn't give back what it takes");
-	if (status == OK)
-		status = new_value(flat, instruction,
-			&(struct flat_tensor){ .writer = flat->ops, .parameter = NONE, .prefix = scope->prefix }, value);
-	TRY(status);
+	TRY(concatenate(flat, scope, instruction, &in));
+	if (loop && (instruction->calls < 1 || in.count != instruction->shape->leaves))
+		return flat_bad(flat, instruction, "doesn't give back what it takes");
+	TRY(new_value(flat, instruction,
+		&(struct flat_tensor){ .writer = flat->ops, .parameter = NONE, .prefix = scope->prefix }, value));
 	for (uint32_t i = 0; i < in.count; i++, op.reads++)
 		if (!flat_add_argument(flat, in.leaf[i]))
 			return fail_memory(flat->error);

@@ -57,24 +57,22 @@ static enum status proto_read_shape(struct reader *reader, struct wire body, int
 	struct wire again = body;
 	uint32_t parts = 0;
 	uint64_t type = 0;
-	enum status status = OK;
 	if (depth > HLO_DEPTH)
 		return proto_bad(reader, "tuples are nested too deep");
 	while (wire_next(&again, &field))
 		parts += field.number == 4 && field.type == 2;
 	if (!(shape->part = arena_alloc(reader->arena, parts, sizeof *shape->part)))
 		return fail_memory(reader->error);
-	while (status == OK && wire_next(&body, &field)) {
+	while (wire_next(&body, &field)) {
 		if (field.number == 2)
 			type = field.value;
 		else if (field.number == 3)
-			status = proto_read_dims(reader, &field, shape);
+			TRY(proto_read_dims(reader, &field, shape));
 		else if (field.number == 4 && field.type == 2)
-			status = proto_read_shape(reader, field.body, depth + 1, &shape->part[shape->parts++]);
+			TRY(proto_read_shape(reader, field.body, depth + 1, &shape->part[shape->parts++]));
 		else if (field.number == 5 && field.type == 2)
 			shape->layout = hlo_layout(0, (const char *)field.body.at, wire_size(field.body));
 	}
-	TRY(status);
 	shape->tuple = type == 13 || type == 17;
 	const char *name = type < COUNT_OF(primitive_types) ? primitive_types[type] : NULL;
 	int dtype = name ? hlo_dtype(name, strlen(name)) : DTYPE_COUNT;

@@ -460,20 +460,19 @@ static enum status text_read_header(struct parser *parser)
 	if (!(parser->module->name = scan_keep(&parser->scan, name)))
 		return scan_no_memory(&parser->scan);
 	int64_t partitions = 1, replicas = 1, number;
-	enum status status = OK;
 	struct span key, value;
-	while (status == OK && next_attribute(parser, &key, &value)) {
+	while (next_attribute(parser, &key, &value)) {
 		if (scan_is(key, "is_scheduled"))
 			parser->module->scheduled = scan_is(value, "true");
 		else if (scan_is(key, "input_output_alias"))
-			status = text_read_aliases(parser, value, &parser->module->alias, &parser->module->aliases);
+			TRY(text_read_aliases(parser, value, &parser->module->alias, &parser->module->aliases));
 		else if (scan_is(key, "num_partitions") && scan_number(value, &number) && number < 1 << 20)
 			partitions = number;
 		else if (scan_is(key, "replica_count") && scan_number(value, &number) && number < 1 << 10)
 			replicas = number;
 	}
 	parser->module->devices = (uint32_t)(partitions * replicas > 0 ? partitions * replicas : 1);
-	return status;
+	return OK;
 }
 
 static enum status text_read_tables(struct parser *parser)

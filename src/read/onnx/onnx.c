@@ -585,8 +585,7 @@ static enum status onnx_pass_on(struct reader *reader, uint32_t from, uint32_t r
 static enum status pass_results(struct reader *reader, struct wire graph, const uint32_t *out, uint32_t outs)
 {
 	struct wire_field field;
-	enum status status = OK;
-	for (uint32_t i = 0; i < outs && status == OK && wire_next(&graph, &field);) {
+	for (uint32_t i = 0; i < outs && wire_next(&graph, &field);) {
 		if (field.number != 12 || field.type != 2)
 			continue;
 		const char *name = result_name(reader, field.body);
@@ -594,10 +593,10 @@ static enum status pass_results(struct reader *reader, struct wire graph, const 
 			return fail_memory(reader->error);
 		uint32_t from = find_shape(reader, name);
 		if (from != NONE && out[i] != NONE && from != out[i] && reader->shape[out[i]].tensor == NONE)
-			status = onnx_pass_on(reader, from, out[i]);
+			TRY(onnx_pass_on(reader, from, out[i]));
 		i++;
 	}
-	return status;
+	return OK;
 }
 
 /* Its ops stand in place of the `If`. */

@@ -178,20 +178,19 @@ static enum status pieces_between(struct reader *reader, uint32_t i, const struc
 {
 	struct buffers *buffers = &reader->csv->buffers;
 	int64_t step = buffers->lower[i];
-	enum status status = OK;
-	for (uint32_t k = 0; k < gaps && status == OK; k++) {
+	FOR(k, gaps) {
 		if (gap[k].lower < step)
 			return fail_at(reader, "gaps overlap", NOWHERE);
 		if (gap[k].lower > step)
-			status = add_piece(reader, (struct piece){ step, gap[k].lower });
+			TRY(add_piece(reader, (struct piece){ step, gap[k].lower }));
 		step = gap[k].upper;
 	}
-	if (status == OK && step < buffers->upper[i])
-		status = add_piece(reader, (struct piece){ step, buffers->upper[i] });
+	if (step < buffers->upper[i])
+		TRY(add_piece(reader, (struct piece){ step, buffers->upper[i] }));
 	/* A buffer that is never there takes no place. */
-	if (status == OK && reader->pieces == buffers->piece_start[i])
+	if (reader->pieces == buffers->piece_start[i])
 		buffers->size[i] = 0;
-	return status;
+	return OK;
 }
 
 static enum status read_gaps(struct reader *reader, struct slice cell, uint32_t i)

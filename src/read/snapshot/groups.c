@@ -44,8 +44,8 @@ static enum status snapshot_groups_find_workspace(
 	struct buffers within = { .lower = arena_alloc(&arena, room, sizeof(int64_t)),
 		.upper = arena_alloc(&arena, room, sizeof(int64_t)),
 		.size = arena_alloc(&arena, room, sizeof(int64_t)) };
-	enum status status = within.lower && within.upper && within.size ? OK : NO_MEMORY;
-	for (uint32_t i = from; i < to && status == OK; i++) {
+	NEED(within.lower && within.upper && within.size);
+	FOR_FROM(i, from, to) {
 		uint32_t buffer = grouping->groups->alloc[i];
 		if (!snapshot_within(all, grouping->facts, buffer, end))
 			continue;
@@ -54,15 +54,15 @@ static enum status snapshot_groups_find_workspace(
 		within.size[within.n++] = all->size[buffer];
 	}
 	*bytes = 0;
-	if (status == OK && within.n) {
+	if (within.n) {
 		OWN(layout) layout;
 		struct control control = { 0 };
-		status = layout_solve(&within,
+		TRY(layout_solve(&within,
 			&(struct layout_options){ .strategy = LAYOUT_BEST, .alignment = SNAPSHOT_ALIGNMENT, .first = true },
-			&control, &layout, NULL);
+			&control, &layout, NULL));
 		*bytes = layout.arena;
 	}
-	return status;
+	return OK;
 }
 
 /* Bytes that a group takes, its workspace among them. */

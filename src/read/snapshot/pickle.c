@@ -281,11 +281,9 @@ static enum status text(struct machine *machine, unsigned length_bytes)
 	uint64_t length;
 	char text[PICKLE_TEXT_MOST];
 	const struct pickle_visitor *visitor = machine->visitor;
-	enum status status = pickle_take_number(machine, length_bytes, &length);
+	TRY(pickle_take_number(machine, length_bytes, &length));
 	bool word = length <= WORD_MOST, kept = visitor->text && length <= PICKLE_TEXT_MOST;
-	if (status == OK)
-		status = pickle_take(machine, word || kept ? text : NULL, length);
-	TRY(status);
+	TRY(pickle_take(machine, word || kept ? text : NULL, length));
 	for (unsigned i = 0; word && visitor->words[i]; i++)
 		if (strlen(visitor->words[i]) == length && memcmp(visitor->words[i], text, (size_t)length) == 0)
 			return pickle_push(machine, (struct pickle_value){ .kind = PICKLE_WORD, .number = i, .memo = NONE });

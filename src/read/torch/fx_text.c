@@ -453,14 +453,13 @@ static enum status fx_text_add_node(
 		type = name;
 	if (!((node.type = fx_text_keep(reader, type)) && (node.name = fx_text_keep(reader, name))))
 		return fail_memory(reader->error);
-	enum status status = read_arguments(
-		reader, (struct span){ type.end > expression.end ? expression.at : type.end, expression.end }, &node);
+	TRY(read_arguments(
+		reader, (struct span){ type.end > expression.end ? expression.at : type.end, expression.end }, &node));
 	value->node = graph->nodes;
-	if (status == OK && !mem_reserve(&graph->node, &graph->node_room, graph->nodes + 1, sizeof node))
-		status = fail_memory(reader->error);
-	if (status == OK)
-		graph->node[graph->nodes++] = node;
-	return status;
+	if (!mem_reserve(&graph->node, &graph->node_room, graph->nodes + 1, sizeof node))
+		return fail_memory(reader->error);
+	graph->node[graph->nodes++] = node;
+	return OK;
 }
 
 /* NAME = EXPRESSION, NAME: "TYPE" = EXPRESSION, or NAME: "TYPE" of an input. */

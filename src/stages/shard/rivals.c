@@ -160,15 +160,13 @@ static enum status search_mesh_of(struct shard_job *job, const struct shard_choi
  * those of the best experts. One axis after the other: a rival needs no bound. */
 static enum status search_elsewhere(struct shard_job *job, const struct shard_choice *choice, struct sharded *sharded)
 {
-	enum status status = OK;
 	uint32_t searched = 0;
-	for (uint32_t i = 0; i < job->experts && status == OK && sharded->rivals < SHARD_RIVALS && searched < SHARD_MESHES;
-		i++)
+	for (uint32_t i = 0; i < job->experts && sharded->rivals < SHARD_RIVALS && searched < SHARD_MESHES; i++)
 		if (!is_searched(job, choice, i)) {
-			status = search_mesh_of(job, &job->expert[i], sharded);
+			TRY(search_mesh_of(job, &job->expert[i], sharded));
 			searched++;
 		}
-	return status;
+	return OK;
 }
 
 static enum status add_expert(struct shard_job *job, const struct degrees *degrees, int zero, struct sharded *sharded)
