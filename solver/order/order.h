@@ -9,6 +9,7 @@
  *     model       a problem, the same forward and backward in time
  *     begin       seeds and first bounds of a run
  *     seeds       the simple orders
+ *     greedy      list scheduling by memory
  *     inductor    the orders that PyTorch's Inductor tries
  *     tournament  the best ready op among those that fit
  *     bound       the bound of what is certainly alive (LB2)
