@@ -454,6 +454,23 @@ static bool pipeline_check_start(struct check *check, const struct rules *rules)
 	return fine;
 }
 
+static enum status pipeline_check_all(struct check *check)
+{
+	find_reduced(check);
+	FOR(r, check->ranks)
+		TRY(check_ops(check, r));
+	TRY(check_complete(check));
+	TRY(check_reductions(check));
+	FOR(r, check->ranks)
+		TRY(check_received(check, r));
+	TRY(check_progress(check));
+	FOR(r, check->ranks)
+		TRY(pipeline_check_waiting(check, r));
+	FOR(r, check->ranks)
+		TRY(check_offloaded(check, r));
+	return OK;
+}
+
 enum status pipeline_check_ranks(const struct graph *device, const struct rules *rules, struct graph *const *rank,
 	uint32_t ranks, uint32_t microbatches, const struct held *in_flight, struct error *error)
 {
@@ -464,22 +481,7 @@ enum status pipeline_check_ranks(const struct graph *device, const struct rules 
 		.in_flight = in_flight,
 		.error = error };
 	enum status status = pipeline_check_start(&check, rules) ? OK : fail_memory(error);
-	if (status == OK)
-		find_reduced(&check);
-	for (uint32_t r = 0; r < ranks && status == OK; r++)
-		status = check_ops(&check, r);
-	if (status == OK)
-		status = check_complete(&check);
-	if (status == OK)
-		status = check_reductions(&check);
-	for (uint32_t r = 0; r < ranks && status == OK; r++)
-		status = check_received(&check, r);
-	if (status == OK)
-		status = check_progress(&check);
-	for (uint32_t r = 0; r < ranks && status == OK; r++)
-		status = pipeline_check_waiting(&check, r);
-	for (uint32_t r = 0; r < ranks && status == OK; r++)
-		status = check_offloaded(&check, r);
+	status = status == OK ? pipeline_check_all(&check) : status;
 	arena_free(&check.arena);
 	return status;
 }

@@ -323,10 +323,8 @@ enum status pipeline_play(
 	enum status status = pipeline->order
 		? OK
 		: schedule_possible(pipeline->schedule, pipeline->ranks, pipeline->chunks, pipeline->microbatches, error);
-	if (status == OK && !pipeline_begin(&timing, plan))
-		status = NO_MEMORY;
 	if (status == OK)
-		status = list(pipeline, plan);
+		status = pipeline_begin(&timing, plan) ? list(pipeline, plan) : NO_MEMORY;
 	if (status == OK && !time_all(&timing)) {
 		*stuck = find_stuck(&timing);
 		status = refuse(error, "pipeline ranks wait for each other in this schedule");

@@ -101,8 +101,7 @@ static enum status step_build(struct searching *searching, struct step *step)
 		}
 	}
 	searching->pp_most = step->all_blocks = step->blocks.blocks + request->repeat * step->period;
-	if (!(MAKE(step->cost, step->all_blocks)))
-		return NO_MEMORY;
+	NEED(MAKE(step->cost, step->all_blocks));
 	return OK;
 }
 
@@ -295,8 +294,7 @@ static enum status config_search_evaluate(struct searching *searching, const str
 	if (config->pp * config->chunks > searching->step->all_blocks)
 		return OK;
 	enum status status = config_cut(&model, config, &request->overheads, searching->first);
-	if (status == OK)
-		status = evaluate_entry(searching, EVALUATE_CLOSED, &entry);
+	status = status == OK ? evaluate_entry(searching, EVALUATE_CLOSED, &entry) : status;
 	*fits = entry.fits;
 	if (status == OK && (!config->offload || entry.result.host > 0))  /* else as without: nothing is in time */
 		status = add_entry(searching, &entry);
@@ -690,9 +688,8 @@ struct config_case *config_case_open(
 	opened->searching = (struct searching){
 		.request = &opened->request, .rules = rules_new(), .list = &opened->counts, .error = error
 	};
-	enum status status = NO_MEMORY;
-	if (opened->searching.rules)
-		status = step_open(&opened->searching, samples_of(config), config->recompute);
+	enum status status = opened->searching.rules
+		? step_open(&opened->searching, samples_of(config), config->recompute) : NO_MEMORY;
 	if (error_set(error, status) == OK)
 		return opened;
 	if (status == NO_MEMORY)
@@ -719,26 +716,21 @@ enum status config_case_evaluate(struct config_case *opened, const struct machin
 	opened->request.machine = *machine;
 	opened->request.machine.memory = -1;
 	opened->request.overheads.inside = overheads->inside;
-	enum status status = opened->is_split
-		? OK
-		: split_open(&opened->searching, opened->searching.step, &opened->config, &opened->split);
+	struct searching *searching = &opened->searching;
+	if (!opened->is_split)
+		TRY(split_open(searching, searching->step, &opened->config, &opened->split));
 	struct mesh *mesh = &opened->split.sharding.mesh;
-	opened->is_split = status == OK;
-	for (uint32_t a = 0; opened->is_split && a < mesh->axes; a++) { /* how a step is split doesn't depend on links */
+	opened->is_split = true;
+	FOR(a, mesh->axes) { /* how a step is split doesn't depend on links */
 		mesh->axis[a].near = machine->near;
 		mesh->axis[a].far = machine->far;
 	}
-	if (status == OK)
-		status = split_cost(&opened->searching, opened->searching.step, &opened->split);
-	struct config_model model = config_search_model_of(&opened->searching);
+	TRY(split_cost(searching, searching->step, &opened->split));
+	struct config_model model = config_search_model_of(searching);
 	model.cuts = NULL;
-	if (status == OK)
-		config_terms_find(&model, &opened->config, overheads, &opened->searching.terms);
-	if (status == OK)
-		status = config_cut(&model, &opened->config, overheads, opened->searching.first);
-	if (status == OK)
-		status = config_evaluate(&model, &opened->config, overheads, opened->searching.first, EVALUATE_PLAYED, result);
-	return status;
+	config_terms_find(&model, &opened->config, overheads, &searching->terms);
+	TRY(config_cut(&model, &opened->config, overheads, searching->first));
+	return config_evaluate(&model, &opened->config, overheads, searching->first, EVALUATE_PLAYED, result);
 }
 
 /* Why nothing can be evaluated: the first of what is wanted that can't be. */
@@ -783,8 +775,7 @@ enum status config_search(
 	if (!searching.rules)
 		return fail_memory(error);
 	enum status status = vary_all(&searching);
-	if (status == OK)
-		status = rank_played(&searching);
+	status = status == OK ? rank_played(&searching) : status;
 	close_steps(&searching);
 	mem_free(searching.open);
 	rules_free(searching.rules);

@@ -233,8 +233,7 @@ static enum status plan_way(struct finding *finding, struct fit_way *way)
 	if (scenario_copy(&scenario, finding->scenario) != OK)
 		return fail_memory(finding->error);
 	enum status status = set_words(&scenario, way->set, &why);
-	if (status == OK)
-		status = prove_way(finding, &scenario, way, &why);
+	status = status == OK ? prove_way(finding, &scenario, way, &why) : status;
 	if (status == OK && way->above)
 		return OK;
 	if (status == OK)
@@ -552,14 +551,13 @@ enum status fit_list_find(struct planner *planner, struct graph *graph, const st
 		.list = list,
 		.error = error };
 	*list = (struct fit_list){ .budget = scenario_device_memory(scenario) };
-	enum status status = find_base(&finding);
-	if (status != OK || list->fits)
-		return status;
+	TRY(find_base(&finding));
+	if (list->fits)
+		return OK;
 	if (!(MAKE(list->way, WAYS_MOST)))
 		return fail_memory(error);
-	status = find_sizes(&finding);
-	if (status == OK)
-		status = find_singles(&finding);
+	enum status status = find_sizes(&finding);
+	status = status == OK ? find_singles(&finding) : status;
 	sort_ways(list);
 	bool keeps = false;
 	FOR(i, list->ways)

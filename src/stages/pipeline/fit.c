@@ -4,6 +4,7 @@
 #include "stage.h"
 
 #define TICKS (RECOMPUTE_EFFORT_DEFAULT / 4)   /* of a rank */
+#define STAYS UINT8_MAX    /* a storage that isn't a rank's to drop */
 
 struct choosing {
 	struct stage_context *stage;
@@ -56,9 +57,7 @@ static enum status pipeline_fit_begin(struct choosing *choosing)
 {
 	const struct graph *device = choosing->device;
 	struct arena *arena = &choosing->arena;
-	enum status status = pipeline_flow_find(&choosing->pipelined->cut, &choosing->flow, choosing->error);
-	if (status != OK)
-		return status == NO_MEMORY ? fail_memory(choosing->error) : status;
+	TRY(pipeline_flow_find(&choosing->pipelined->cut, &choosing->flow, choosing->error));
 	if (!(ROOM(arena, choosing->sent, device->storages) && ROOM(arena, choosing->forward, device->ops) &&
 		ROOM(arena, choosing->fixed, device->storages) && ROOM(arena, choosing->state, device->storages) &&
 		ROOM(arena, choosing->chosen, device->storages) && ROOM(arena, choosing->paid, device->ops)))
@@ -175,28 +174,25 @@ static bool pipeline_fit_describe(struct choosing *choosing, uint32_t rank, stru
 static enum status make_step(struct choosing *choosing, uint32_t rank, struct rank_step *step)
 {
 	const struct pipelined *pipelined = choosing->pipelined;
-	uint32_t pieces = pipelined->ranks * pipelined->chunks;
 	struct in_flight *one;
-	if (!ROOM(&step->arena, one, pieces))
-		return fail_memory(choosing->error);
-	FOR(k, pieces)
+	NEED(ROOM(&step->arena, one, pipelined->ranks * pipelined->chunks));
+	FOR(k, pipelined->ranks * pipelined->chunks)
 		one[k] = (struct in_flight) { 1, 1, 1 };
 	step->graph = pipeline_rank_graph(
 		&pipelined->cut, &choosing->flow, one, pipelined->microbatches, rank, NULL, choosing->error);
 	if (!step->graph)
 		return choosing->error->status;
-	return pipeline_fit_describe(choosing, rank, step) ? OK : fail_memory(choosing->error);
+	return pipeline_fit_describe(choosing, rank, step) ? OK : NO_MEMORY;
 }
 
 /* ---- choosing ---- */
 
 /* What a rank drops; what several ranks make for themselves is dropped where all of them drop it. */
-static void pipeline_fit_take(
-	struct choosing *choosing, const struct rank_step *step, const struct recompute_step *seen, const uint8_t *state)
+static void pipeline_fit_take(struct choosing *choosing, const struct rank_step *step, const uint8_t *state)
 {
 	FOR(s, step->graph->storages) {
 		uint32_t of = step->storage[s];
-		if (of == NONE || !seen->droppable[s])
+		if (of == NONE || state[s] == STAYS)
 			continue;
 		bool first = !choosing->chosen[of];
 		choosing->state[of] = first || (choosing->state[of] != RECOMPUTE_KEEP && state[s] == RECOMPUTE_KEEP) ? state[s]
@@ -205,38 +201,78 @@ static void pipeline_fit_take(
 	}
 }
 
-/* Of the first round, whose caps are the whole one: what the rank's bound is of, and its proof, are taken over. */
-static void note_bound(struct fitted *fitted, uint32_t rank, struct rank_step *step, struct recompute_plan *plan)
+/* Of the first round, whose caps are the whole one: what the rank's bound is of goes over, with a copy of its proof. */
+static enum status note_bound(
+	struct fitted *fitted, uint32_t rank, struct rank_step *step, const struct recompute_plan *plan)
 {
+	struct recompute_certificate certificate = plan->certificate;
 	if (fitted->ranks != rank)
-		return;
+		return OK;
+	NEED(MAKE(certificate.arc, certificate.arcs + (size_t)1));
+	FOR(i, certificate.arcs)
+		certificate.arc[i] = plan->certificate.arc[i];
 	fitted->rank[fitted->ranks++] = (struct fitted_rank){ step->graph, step->input, plan->bound, plan->impossible,
-		plan->certificate, step->arena };
+		certificate, step->arena };
 	fitted->bound += plan->bound;
 	fitted->impossible |= plan->impossible;
 	step->graph = NULL;
 	step->arena = (struct arena){ 0 };
-	plan->certificate.arc = NULL;
+	return OK;
+}
+
+/* All that a rank's choice depends on: other cuts, and lower caps of other ranks, ask for it again. */
+static struct key pipeline_fit_key(const struct rank_step *step, int64_t cap)
+{
+	const struct recompute_input *input = &step->input;
+	size_t ops = step->graph->ops, storages = step->graph->storages;
+	const uint64_t whole[] = { step->graph->fingerprint, (uint64_t)cap, (uint64_t)input->alignment, input->workspace,
+		input->random };
+	struct key key = key_of("what a rank runs again");
+	key_add_bytes(&key, whole, sizeof whole);
+	key_add_bytes(&key, input->time, ops * sizeof *input->time);
+	key_add_bytes(&key, input->sure, ops * sizeof *input->sure);
+	key_add_bytes(&key, input->forward, ops * sizeof *input->forward);
+	key_add_bytes(&key, input->fixed, storages);
+	key_add_bytes(&key, input->copies, input->copies ? storages * sizeof *input->copies : 0);
+	return key;
+}
+
+static void pipeline_fit_forget(void *plan)
+{
+	recompute_plan_free(plan);
+	mem_free(plan);
+}
+
+static enum status pipeline_fit_solve(
+	const struct choosing *choosing, const struct rank_step *step, int64_t cap, struct recompute_plan *plan)
+{
+	struct recompute_search_options options = { .ticks = TICKS };
+	OWN(recompute_solver) solver = { 0 };
+	NEED(plan);
+	TRY(recompute_solver_new(&step->input, &solver));
+	TRY(recompute_solve(&solver, cap, &options, choosing->stage->control, plan));
+	FOR(s, step->graph->storages)
+		plan->state[s] = solver.step.droppable[s] ? plan->state[s] : STAYS;
+	return OK;
 }
 
 static enum status choose_states(struct choosing *choosing, uint32_t rank, struct rank_step *step)
 {
-	struct pipeline_fit *fit = choosing->fit;
-	struct stage_context *stage = choosing->stage;
-	struct recompute_search_options options = { .ticks = TICKS };
-	OWN(activations) activations = { 0 };
-	OWN(recompute_solver) solver;
-	OWN(recompute_plan) plan = { 0 };
-	enum status status = activations_find(step->graph, stage->rules, &activations, choosing->error),
-				made = recompute_solver_new(&step->input, &solver);
-	status = status == OK ? made : status;
-	status = status == OK ? recompute_solve(&solver, fit->cap[rank], &options, stage->control, &plan) : status;
+	struct store *store = choosing->stage->store;
+	int64_t cap = choosing->fit->cap[rank];
+	struct key key = pipeline_fit_key(step, cap);
+	struct recompute_plan *known = store_find(store, &key), *plan = known ? known : mem_alloc(1, sizeof *plan);
+	enum status status = known ? OK : pipeline_fit_solve(choosing, step, cap, plan);
+	size_t bytes = step->graph->storages + step->graph->ops * sizeof(uint32_t);
 	if (status == OK) {
-		pipeline_fit_take(choosing, step, &solver.step, plan.state);
-		fit->peak[rank] = plan.peak;
-		fit->impossible |= plan.impossible;
-		note_bound(fit->fitted, rank, step, &plan);
+		pipeline_fit_take(choosing, step, plan->state);
+		choosing->fit->impossible |= plan->impossible;
+		status = note_bound(choosing->fit->fitted, rank, step, plan);
 	}
+	if (!known && status == OK)
+		store_keep(store, &key, plan, bytes + plan->certificate.arcs * sizeof *plan->certificate.arc, pipeline_fit_forget);
+	else if (!known && plan)
+		pipeline_fit_forget(plan);
 	return fail_status(choosing->error, status);
 }
 
@@ -247,7 +283,7 @@ static enum status choose_rank(struct choosing *choosing, uint32_t rank)
 	status = status == OK ? choose_states(choosing, rank, &step) : status;
 	graph_release(step.graph);
 	arena_free(&step.arena);
-	return status;
+	return status == NO_MEMORY ? fail_memory(choosing->error) : status;
 }
 
 /* ---- the device's graph ---- */

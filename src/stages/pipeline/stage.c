@@ -117,11 +117,6 @@ struct piping {
 	struct error *error;
 };
 
-static enum status out_of_memory(struct piping *piping, enum status status)
-{
-	return status == NO_MEMORY ? fail_memory(piping->error) : status;
-}
-
 static uint32_t pipeline_stage_pieces_of(const struct piping *piping)
 {
 	return piping->config.pp * piping->config.chunks;
@@ -163,13 +158,13 @@ static enum status find_blocks(struct piping *piping)
 {
 	const struct graph *whole = piping->sharded->shared->graph;
 	uint32_t pieces = pipeline_stage_pieces_of(piping), gaps;
-	enum status status = blocks_find(whole, &piping->blocks);
-	if (status != OK || piping->blocks.stretches >= pieces)
-		return status;
+	TRY(blocks_find(whole, &piping->blocks));
+	if (piping->blocks.stretches >= pieces)
+		return OK;
 	bool *gap = arena_alloc(&piping->arena, whole->ops, sizeof *gap);
 	blocks_free(&piping->blocks);
-	status = gap ? blocks_cheap_gaps(whole, STRETCHES * pieces, gap, &gaps) : NO_MEMORY;
-	return status == OK ? blocks_find_at(whole, gap, &piping->blocks) : status;
+	TRY(gap ? blocks_cheap_gaps(whole, STRETCHES * pieces, gap, &gaps) : NO_MEMORY);
+	return blocks_find_at(whole, gap, &piping->blocks);
 }
 
 static enum status cost_blocks(struct piping *piping)
@@ -229,16 +224,15 @@ static enum status pipeline_stage_cut(struct piping *piping)
 		return fail(piping->error, INFEASIBLE,
 			"%u pipeline ranks x %u pieces need %u cuts, but the step has just %u blocks of forward ops",
 			piping->config.pp, piping->config.chunks, pieces - 1, piping->blocks.stretches);
-	for (uint32_t k = 0; k < pieces && status == OK; k++)
+	TRY(status);
+	FOR(k, pieces)
 		FOR_SPAN(b, piping->first, k)
 			piece_of[b] = k;
-	if (status == OK)
-		status = pipeline_stage_estimate(piping, &model);
-	if (status == OK)
-		status = pipeline_cut_find(pipelined->device, piping->sharded->shared->graph, piping->stage->rules,
-			&piping->sharded->sharding, &piping->blocks, piece_of,
-			(struct pieces_wanted){ piping->config.pp, pieces, pipelined->folded, pipelined->split }, &pipelined->cut);
-	return status == OK ? pipeline_flow_find(&pipelined->cut, &piping->flow, piping->error) : status;
+	TRY(pipeline_stage_estimate(piping, &model));
+	TRY(pipeline_cut_find(pipelined->device, piping->sharded->shared->graph, piping->stage->rules,
+		&piping->sharded->sharding, &piping->blocks, piece_of,
+		(struct pieces_wanted){ piping->config.pp, pieces, pipelined->folded, pipelined->split }, &pipelined->cut));
+	return pipeline_flow_find(&pipelined->cut, &piping->flow, piping->error);
 }
 
 /* ---- ranks ---- */
@@ -546,19 +540,15 @@ static enum status pipeline_stage_read_order(struct piping *piping)
 static enum status pipeline_stage_run(struct piping *piping)
 {
 	const struct config *config = &piping->config;
-	enum status status = schedule_possible(piping->pipelined->schedule, config->pp, config->chunks,
-		config->microbatches, piping->error);    /* before anything is cut */
-	if (status == OK && !pipeline_stage_start(piping))
-		status = NO_MEMORY;
-	if (status == OK)
-		status = cost_blocks(piping);
-	if (status == OK)
-		status = pipeline_stage_cut(piping);
-	if (status == OK)
-		status = pipeline_stage_play(piping);
-	if (status == OK)
-		status = build_ranks(piping);
-	return out_of_memory(piping, status);
+	enum schedule schedule = piping->pipelined->schedule;
+	if (schedule == SCHEDULE_FILE)
+		TRY(pipeline_stage_read_order(piping));
+	TRY(schedule_possible(schedule, config->pp, config->chunks, config->microbatches, piping->error));
+	NEED(pipeline_stage_start(piping));
+	TRY(cost_blocks(piping));
+	TRY(pipeline_stage_cut(piping));
+	TRY(pipeline_stage_play(piping));
+	return build_ranks(piping);
 }
 
 /* Of the sharding's graph of a device, or of that graph with ops that run again. */
@@ -599,9 +589,9 @@ static struct pipelined *stage_device(struct stage_context *stage, const struct 
 	pipelined->folded = schedule_folded(pipelined->schedule);
 	pipelined->split = schedule_split(pipelined->schedule);
 	scenario_machine(scenario, &piping.machine);
-	enum status status = pipelined->schedule == SCHEDULE_FILE ? pipeline_stage_read_order(&piping) : OK;
-	if (status == OK)
-		status = pipeline_stage_run(&piping);
+	enum status status = pipeline_stage_run(&piping);
+	if (status == NO_MEMORY)
+		fail_memory(error);
 	error_set(error, status);
 	pipeline_flow_free(&piping.flow);
 	blocks_free(&piping.blocks);
@@ -669,8 +659,7 @@ static struct pipelined *stage_fitted(struct stage_context *stage, const struct 
 	struct pipelined *best = NULL;
 	int64_t cap = cap_of(scenario, wish);
 	fit.fitted = fitted_of_pinned(stage, first->device, first->device, scenario, sharded, options, error);
-	MAKE(fit.cap, 2 * (size_t)first->ranks);
-	fit.peak = fit.cap ? fit.cap + first->ranks : NULL;
+	MAKE(fit.cap, first->ranks);
 	if (fit.fitted && !fit.cap)
 		fail_memory(error);
 	for (uint32_t r = 0; fit.cap && r < first->ranks; r++)

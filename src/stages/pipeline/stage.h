@@ -46,7 +46,6 @@ struct pipeline_fit {
 	struct fitted *
 		fitted; /* of the device's graph: times and pins; its ranks and bound are filled in when this is called first */
 	int64_t *cap;              /* [ranks] bytes that the rank's graph may take */
-	int64_t *peak;             /* [ranks] of what was chosen for it, as it was chosen */
 	bool impossible;           /* a rank can't keep its cap, proved */
 };
 
