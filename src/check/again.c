@@ -16,6 +16,7 @@
 /* Members at the top that say nothing of the plan, and why. All others are compared. */
 static const struct free_member FREE[] = {
 	{ "run", "seconds and what was kept from before differ from run to run: check.c has looked at its shape" },
+	{ "version", "a file of another is not planned again; older ones say none" },
 	{ NULL, NULL },
 };
 
@@ -67,7 +68,8 @@ static enum status check_factors(struct check *check)
 
 bool check_plans_again(const struct check *check)
 {
-	return !json_is_true(json_object_get(check->plan, "limited")) && !check->as_planned && !check->numbers;
+	bool limited = json_is_true(json_object_get(check->plan, "limited"));
+	return !limited && !check->as_planned && !check->numbers && !check->other;
 }
 
 enum status check_again(struct check *check)

@@ -463,11 +463,30 @@ static enum status check_order_bound(struct check *check)
 
 /* ---- all of it ---- */
 
+/* The next digit, or the end. */
+static const char *words_digit(const char *text)
+{
+	return text + strcspn(text, "0123456789");
+}
+
+enum status check_words(struct check *check, const char *what, const char *said, const char *expected)
+{
+	const char *one = said ? said : "", *other = expected;
+	if (check->other)
+		for (one = words_digit(one), other = words_digit(other); *one && *one == *other;)
+			one = words_digit(one + 1), other = words_digit(other + 1);
+	bool same = check->other ? *one == *other : strcmp(one, other) == 0;
+	return said && same ? OK : check_wrong(check, "%s must be \"%s\"", what, expected);
+}
+
 static enum status src_check_version(struct check *check)
 {
-	const json_t *version = json_object_get(check->plan, "tidemark");
-	if (!json_is_integer(version) || json_integer_value(version) != 1)
+	const json_t *form = json_object_get(check->plan, "tidemark"), *version = json_object_get(check->plan, "version");
+	if (!json_is_integer(form) || json_integer_value(form) != 1)
 		return refuse(check->error, "not a plan file of version 1");
+	if (version && !json_is_string(version))
+		return refuse(check->error, "not a plan file: version is not a text");
+	check->other = version && strcmp(json_string_value(version), TIDEMARK_VERSION) != 0;
 	return OK;
 }
 
@@ -508,7 +527,7 @@ enum status plan_check(const struct graph *graph, const char *path, const struct
 	enum status status = OK;
 	for (size_t i = 0; i < COUNT_OF(steps) && status == OK; i++)
 		status = steps[i](&check);
-	*outcome = (struct check_outcome){ json_is_true(json_object_get(plan, "limited")), check.over };
+	*outcome = (struct check_outcome){ check.other || json_is_true(json_object_get(plan, "limited")), check.over };
 	json_decref(plan);
 	graph_release(check.graph);
 	sharded_release(check.sharded);

@@ -36,7 +36,8 @@ struct check_options {
 
 /* Of a file in which nothing is wrong. */
 struct check_outcome {
-	bool partly;  /* it says that it was cut short: what only its search explains can't be looked at */
+	bool partly;  /* it says that it was cut short, or is another version's: what only its search explains can't be
+					 looked at */
 	int64_t over; /* bytes that the plan needs above its memory limit; <= 0: it fits, or there is none */
 };
 

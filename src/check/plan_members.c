@@ -19,7 +19,7 @@ enum {
 };
 
 static const struct member_row ROWS[] = {
-	{ "", "tidemark graph input? scenario limited? memory order layout speed shard run? factors?", 0 },
+	{ "", "tidemark version? graph input? scenario limited? memory order layout speed shard run? factors?", 0 },
 	{ "", "notes", NOTED },
 	{ "", "recompute", RERUNS },
 	{ "", "host", HOST },

@@ -133,9 +133,7 @@ static enum status expect_source(struct check *check)
 	const char *software = json_string_value(check_member(check, "speed", "software"));
 	if (!software || strcmp(software, device_software(&check->asked)) != 0)
 		return check_wrong(check, "speed.software must be \"%s\"", device_software(&check->asked));
-	return said && strcmp(said, device_reached_text(&check->asked, text, sizeof text)) == 0
-		? OK
-		: check_wrong(check, "speed.rests_on must be \"%s\"", text);
+	return check_words(check, "speed.rests_on", said, device_reached_text(&check->asked, text, sizeof text));
 }
 
 /* Of a step that isn't split: simulated in the file's order. Else as the file has it, which was verified; but for

@@ -18,6 +18,7 @@ struct check {
 	const char *path; /* of the plan file */
 	bool as_planned;  /* the graph given is the planned one: its scenario's stages aren't looked at */
 	bool numbers;     /* nothing is planned again */
+	bool other;       /* the file is another version's, whose words and searches may differ from ours */
 	struct rules *rules;
 	uint32_t made; /* bits: the stages that made the planned graph, in the order of made.c's table */
 	const json_t *plan;
@@ -49,6 +50,9 @@ enum status check_wrong(struct check *check, const char *format, ...) __attribut
 void check_passed(const struct check *check, const char *what);
 void check_skipped(const struct check *check, const char *what);
 void check_trusted(const struct check *check, const char *what);
+/* What the file says in words follows from the rest. Another version may put it in other words, but not with other
+ * numbers. */
+enum status check_words(struct check *check, const char *what, const char *said, const char *expected);
 /* The member at a path of two keys, or NULL; an integer there, else BAD_INPUT; compared with what it must be. */
 const json_t *check_member(const struct check *check, const char *part, const char *key);
 enum status check_integer(struct check *check, const char *part, const char *key, int64_t *value);

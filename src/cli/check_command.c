@@ -373,7 +373,8 @@ static int check_command_end_of(
 		return complain(path, error, status);
 	if (outcome->partly)
 		complain_line(
-			"%s: nothing in it is wrong as far as it can be looked at; it says that it was cut short, so not all can",
+			"%s: nothing in it is wrong as far as it can be looked at; it says that it was cut short, or is another "
+			"version's, so not all can",
 			path);
 	else if (outcome->over > 0)
 		complain_line("%s: all of it is true, but the plan needs %" PRId64 " bytes more than the memory limit", path,

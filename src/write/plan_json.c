@@ -439,6 +439,7 @@ bool plan_write_json(const struct plan *plan, const struct factors *factors, boo
 	struct json json = { .stream = stream, .spaced = true };
 	json_open_object(&json, NULL);
 	json_write_integer(&json, "tidemark", 1);
+	json_write_text(&json, "version", TIDEMARK_VERSION);
 	plan_json_write_graph(plan, &json);
 	plan_json_write_input(plan, &json);
 	write_scenario(&plan->scenario, &json);

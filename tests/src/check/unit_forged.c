@@ -21,6 +21,7 @@
 /* What may be changed without a word from `check`, by the beginning of its path, and why. */
 static const struct { const char *path, *why; } FREE[] = {
 	{ "run", "seconds, and what was kept from before, differ from run to run" },
+	{ "version", "another version's plan is not planned again, and check says so" },
 };
 
 /* What adds up with any value, and is bound by planning again alone: how a plan was searched for. */
