@@ -19,6 +19,7 @@ struct fit_view {
 	uint32_t row[ROWS_MOST], rows; /* of the list, in the order of the groups */
 	int page, first_row, held; /* held: rows above the parts */
 	struct slowdown_pane pane;
+	struct holders holders;
 };
 
 static enum fit_group fit_group_of(const struct fit_list *list, const struct fit_way *way)
@@ -225,23 +226,23 @@ static void fit_draw_list(struct frame *frame, struct fit_view *view, const stru
 	frame_wrapped(frame, (struct rect){ 1, end + 1, width - 2, foot - 1 }, ROLE_FAINT, text);
 }
 
-/* The largest parts of what the step needs. */
-static void fit_draw_held(struct frame *frame, const struct plan *plan)
+/* The largest groups of what is there at the peak. */
+static void fit_draw_held(struct frame *frame, struct holders *holders, const struct plan *plan)
 {
-	struct verdict verdict = plan_verdict(plan);
-	char text[64];
-	bool more = true;
-	int x = 0;
-	while (more) {
-		int most = 0;
-		for (int part = 1; part < LEDGER_PARTS; part++)
-			most = verdict.part[part] > verdict.part[most] ? part : most;
-		PRINT_TO(text, "%s%s %s", x ? "" : "held by ", ledger_names[most],
-			BYTES(verdict.part[most]));
-		more = verdict.part[most] > verdict.needed / 100 &&
-			frame_part(frame, &x, 0, frame->window.width, ROLE_TEXT, "%s", text);
-		verdict.part[most] = 0;
+	uint32_t peak = plan->ordered->peak_position;
+	char text[300] = "", name[64], unit[8] = "";
+	struct words words = { text, sizeof text, 0 };
+	if (peak == NONE || !holders_find(holders, plan, peak, peak, false))
+		return;
+	FOR(i, holders->groups) { /* a unit stands where it begins */
+		char *bytes = BYTES(holders->group[i].bytes), *of = strchr(bytes, ' ');
+		bool same = of && strcmp(of, unit) == 0;
+		PRINT_TO(unit, "%s", of ? of : "");
+		if (same)
+			*of = '\0';
+		words_add(&words, "%s%s %s", i ? " · " : "held by ", holder_text(plan, &holders->group[i], name, sizeof name), bytes);
 	}
+	frame_words(frame, 0, 0, frame->window.width, ROLE_TEXT, text);
 }
 
 static void fit_draw(void *state, struct model *model, struct frame *frame)
@@ -250,7 +251,7 @@ static void fit_draw(void *state, struct model *model, struct frame *frame)
 	struct rect window = frame->window;
 	view->held = window.height >= HELD_FROM;
 	if (view->held) {
-		fit_draw_held(frame, model->plan);
+		fit_draw_held(frame, &view->holders, model->plan);
 		window = (struct rect){ window.x, window.y + 1, window.width, window.height - 1 };
 		frame_window(frame, window);
 	}
@@ -288,7 +289,7 @@ static bool fit_run(void *state, struct model *model, enum command_id command)
 		return true;
 	}
 	if (command == COMMAND_FIT)
-		*view = (struct fit_view){ .selected = 0 };
+		*view = (struct fit_view){ .holders = view->holders };
 	if (view->curve || !model->ways || model->ways->list.ways == 0)
 		return view->curve && slowdown_command(&view->pane, model, command);
 	view->all ^= command == COMMAND_BACKGROUND;
@@ -309,4 +310,9 @@ static bool fit_run(void *state, struct model *model, enum command_id command)
 	return true;
 }
 
-const struct view_ops view_fit = { "Fit", IN_FIT, sizeof(struct fit_view), fit_draw, fit_run, NULL, NULL };
+static void fit_free(void *state)
+{
+	holders_free(&((struct fit_view *)state)->holders);
+}
+
+const struct view_ops view_fit = { "Fit", IN_FIT, sizeof(struct fit_view), fit_draw, fit_run, fit_free, NULL };

@@ -251,148 +251,31 @@ static void curve_draw(struct frame *frame, struct rect rect, const struct model
 	curve_draw_axis(frame, &scale, model);
 }
 
-/* Storages that are alike: equal bytes, kind, operator, module but for numbers, and reason; what is always there is one
- * group for each kind. */
-struct alive_group {
-	uint64_t alike;
-	uint32_t first, count; /* the largest storage, the lowest number of them */
-	int64_t bytes;         /* of all */
-	int64_t of[CHANGES];   /* of all, what a span finds, makes, frees and leaves */
-	enum alive_reason reason;
-};
-
 struct step_view {
 	bool floor_hidden, answered; /* answered: of a lesson */
 	uint32_t top, selected;     /* of the groups */
-	struct alive_group *group;  /* [groups] alive at `position` of plan `serial`, most bytes first */
-	uint32_t groups, tensors, position, span;
-	uint64_t serial;
-	struct order_explainer *explainer; /* of plan `serial`, or NULL */
+	struct holders holders;     /* at the cursor, or in the span */
 	int width, list; /* the window, and the list's first row, when it was drawn last */
 };
 
 enum { AMOUNT = 10, MANY = 17, KIND = 12, WHY = 16, WHY_FROM = 64, SMALL = 12, GROUPS_MOST = 24 };
 
-static void step_forget(struct step_view *view)
-{
-	mem_free(view->group);
-	view->group = NULL;
-}
-
 static void step_clear(void *state)
 {
 	struct step_view *view = state;
-	step_forget(view);
-	order_explainer_free(view->explainer);
-	view->explainer = NULL;
-}
-
-/* ---- groups ---- */
-
-/* "h.0.attn" and "h.11.attn" are "h.*.attn". Returns text. */
-static char *step_pattern(const char *module, char *text, size_t size)
-{
-	size_t used = 0;
-	for (const char *at = module; *at && used + 1 < size; at++) {
-		bool part = at == module || at[-1] == '.', digits = part && strspn(at, "0123456789") > 0;
-		size_t length = digits ? strspn(at, "0123456789") : 0;
-		if (digits && (at[length] == '.' || at[length] == '\0')) {
-			text[used++] = '*';
-			at += length - 1;
-		} else
-			text[used++] = *at;
-	}
-	text[used] = '\0';
-	return text;
-}
-
-static const struct op *step_maker(const struct plan *plan, uint32_t storage)
-{
-	uint32_t writer = plan->graph->tensor[plan->graph->storage[storage].root].writer;
-	return writer < plan->graph->ops ? &plan->graph->op[writer] : NULL;
-}
-
-static uint64_t step_alike(const struct plan *plan, uint32_t storage, enum alive_reason reason)
-{
-	const struct op *maker = step_maker(plan, storage);
-	char module[200];
-	uint64_t hash = hash_join(plan->graph->storage[storage].kind, reason == ALIVE_USED ? ALIVE_PRODUCED : reason);
-	if (reason == ALIVE_PERSISTENT)
-		return hash;
-	hash = hash_join(hash, (uint64_t)plan->laid_out->bytes[storage]);
-	return !maker ? hash
-		: hash_join(hash_join(hash, text_hash(maker->type)), text_hash(step_pattern(maker->module, module, sizeof module)));
-}
-
-static int step_by_alike(const void *left, const void *right)
-{
-	const struct alive_group *a = left, *b = right;
-	return a->alike != b->alike ? (a->alike < b->alike ? -1 : 1) : a->first < b->first ? -1 : a->first > b->first;
-}
-
-static int step_by_bytes(const void *left, const void *right)
-{
-	const struct alive_group *a = left, *b = right;
-	return a->bytes != b->bytes ? (a->bytes > b->bytes ? -1 : 1) : a->first < b->first ? -1 : a->first > b->first;
-}
-
-static void step_join(struct step_view *view)
-{
-	struct alive_group *group = view->group;
-	uint32_t groups = 0;
-	qsort(group, view->tensors, sizeof *group, step_by_alike);
-	FOR(i, view->tensors)
-		if (groups > 0 && group[groups - 1].alike == group[i].alike) {
-			group[groups - 1].count++;
-			group[groups - 1].bytes += group[i].bytes;
-			FOR_INT(change, CHANGES)
-				group[groups - 1].of[change] += group[i].of[change];
-		} else
-			group[groups++] = group[i];
-	view->groups = groups;
-	qsort(group, groups, sizeof *group, step_by_bytes);
+	holders_free(&view->holders);
 }
 
 /* Kept until the cursor moves or the plan changes. */
 static bool step_find(struct step_view *view, const struct model *model)
 {
-	const struct plan *plan = model->plan;
-	uint32_t position = model_position(model), most = plan->graph->storages ? plan->graph->storages : 1;
 	uint32_t to, from = view_span(model, &to);
-	if (view->group && view->serial == plan->serial && view->position == position && view->span == model->span)
-		return true;
-	step_forget(view);
-	if (view->serial != plan->serial) {
-		order_explainer_free(view->explainer);
-		view->explainer = NULL;
-	}
-	view->serial = plan->serial;
-	view->position = position;
-	view->span = model->span;
-	view->groups = view->tensors = view->selected = view->top = 0;
-	HELD uint32_t *MAKE(alive, most);
-	HELD enum alive_reason *MAKE(reason, most);
-	MAKE(view->group, most);
-	if (!alive || !reason || !view->group) {
-		step_forget(view);
+	uint64_t serial = view->holders.serial;
+	uint32_t first = view->holders.from, last = view->holders.to;
+	if (!holders_find(&view->holders, model->plan, from, to, true))
 		return false;
-	}
-	FOR(i, model->index->present) {
-		uint32_t item = model->index->by_bytes[i];
-		if (item < plan->graph->storages && plan->laid_out->first[item] <= to && plan->laid_out->last[item] >= from)
-			alive[view->tensors++] = item;
-	}
-	if (!model->span)
-		plan_reasons(plan, position, alive, view->tensors, &view->explainer, reason);
-	FOR(i, view->tensors) {
-		uint32_t item = alive[i];
-		int64_t bytes = plan->laid_out->bytes[item];
-		if (model->span)
-			reason[i] = plan->graph->storage[item].persistent ? ALIVE_PERSISTENT : ALIVE_USED;
-		view->group[i] = (struct alive_group){ step_alike(plan, item, reason[i]), item, 1, bytes, .reason = reason[i] };
-		view_span_add(model, item, view->group[i].of);
-	}
-	step_join(view);
+	if (serial != model->plan->serial || first != from || last != to)
+		view->selected = view->top = 0;
 	return true;
 }
 
@@ -510,21 +393,11 @@ static void step_draw_bound(struct frame *frame, int y, const struct plan *plan)
 
 /* ---- drawing ---- */
 
-/* "softmax" of "aten._softmax.default". */
-static const char *step_operator(const char *type, char text[40])
-{
-	const char *dot = strchr(type, '.');
-	type = dot && strchr(dot + 1, '.') ? dot + 1 : type;
-	type += strspn(type, "_");
-	snprintf(text, 40, "%.*s", (int)strcspn(type, "."), type);
-	return text;
-}
-
 static void step_draw_group(
-	struct frame *frame, int y, const struct model *model, const struct alive_group *group, bool selected)
+	struct frame *frame, int y, const struct model *model, const struct holder *group, bool selected)
 {
 	const struct plan *plan = model->plan;
-	const struct op *maker = step_maker(plan, group->first);
+	const struct op *maker = holder_maker(plan, group->first);
 	int width = frame->window.width, x = AMOUNT + 2, right = width;
 	bool span = model->span;
 	char text[64], module[200], name[300], type[40];
@@ -547,8 +420,8 @@ static void step_draw_group(
 	if (group->count == 1 || !maker)
 		PRINT_TO(name, "%s%s", storage_name(plan, group->first), group->count > 1 ? " ..." : "");
 	else
-		PRINT_TO(name, "%s  %s", step_operator(maker->type, type),
-			step_pattern(maker->module, module, sizeof module));
+		PRINT_TO(name, "%s  %s", holder_operator(maker->type, type),
+			holder_pattern(maker->module, module, sizeof module));
 	if (right - x > 4)
 		frame_name(frame, x, y, right - x - 1, span ? item_role(plan, group->first) : ROLE_TEXT, name);
 	if (selected)
@@ -560,15 +433,15 @@ static void step_draw_groups(struct frame *frame, int y, int rows, struct step_v
 	int width = frame->window.width;
 	view->list = y + 1;
 	frame_text(frame, 0, y, 20, ROLE_LABEL, "what holds it");
-	frame_print(frame, model->span ? 14 : 31, y, ROLE_LABEL, "%s groups of %s tensors", COUNT(view->groups),
-		COUNT(view->tensors));
+	frame_print(frame, model->span ? 14 : 31, y, ROLE_LABEL, "%s groups of %s tensors", COUNT(view->holders.groups),
+		COUNT(view->holders.tensors));
 	for (int change = 1; change < CHANGES && model->span && width >= WHY_FROM; change++)
 		frame_right(frame, width - (CHANGES - 1 - change) * AMOUNT, y, ROLE_LABEL, change_names[change]);
 	if (width >= WHY_FROM && !model->span)
 		frame_text(frame, width - WHY, y, WHY, ROLE_LABEL, "why");
-	view->top = scroll_to(view->top, view->selected, view->groups, rows);
-	for (int i = 0; i < rows && view->top + (uint32_t)i < view->groups; i++)
-		step_draw_group(frame, y + 1 + i, model, &view->group[view->top + (uint32_t)i],
+	view->top = scroll_to(view->top, view->selected, view->holders.groups, rows);
+	for (int i = 0; i < rows && view->top + (uint32_t)i < view->holders.groups; i++)
+		step_draw_group(frame, y + 1 + i, model, &view->holders.group[view->top + (uint32_t)i],
 			view->top + (uint32_t)i == view->selected && model->storage != NONE);
 }
 
@@ -661,23 +534,23 @@ static void step_draw(void *state, struct model *model, struct frame *frame)
 	view->width = width;
 	if (whole)
 		step_draw_groups(frame, y, groups, view, model);
-	else if (view->groups > 0 && y < height - 1)
-		step_draw_group(frame, y, model, &view->group[view->selected], false);
+	else if (view->holders.groups > 0 && y < height - 1)
+		step_draw_group(frame, y, model, &view->holders.group[view->selected], false);
 	step_draw_next(frame, height - 1, model, &verdict);
 }
 
 /* ---- commands ---- */
 
 /* Its tensors alone, in the table. */
-static void step_open_group(struct model *model, const struct alive_group *group)
+static void step_open_group(struct model *model, const struct holder *group)
 {
 	const struct plan *plan = model->plan;
-	const struct op *maker = step_maker(plan, group->first);
+	const struct op *maker = holder_maker(plan, group->first);
 	char module[60], word[90] = "";
 	size_t used = 0;
 	if (maker && group->reason != ALIVE_PERSISTENT && *maker->module) {
 		used = (size_t)PRINT_TO(word, " module:/^");
-		for (const char *at = step_pattern(maker->module, module, sizeof module); *at && used + 10 < sizeof word; at++)
+		for (const char *at = holder_pattern(maker->module, module, sizeof module); *at && used + 10 < sizeof word; at++)
 			used += (size_t)snprintf(word + used, sizeof word - used, *at == '*' ? "[0-9]+" : *at == '.' ? "\\." : "%c", *at);
 		snprintf(word + used, sizeof word - used, "$/");
 	}
@@ -693,9 +566,9 @@ static void step_click(struct step_view *view, struct model *model)
 {
 	uint32_t position = curve_position(model, view->width, model->click_x);
 	uint32_t row = view->top + (uint32_t)(model->click_y - view->list);
-	if (model->click_y >= view->list && row < view->groups) {
+	if (model->click_y >= view->list && row < view->holders.groups) {
 		view->selected = row;
-		model->storage = view->group[row].first;
+		model->storage = view->holders.group[row].first;
 	} else if (model->click_y < view->list - 2 && position != NONE)
 		model_go(model, position);
 }
@@ -716,13 +589,13 @@ static bool step_command(void *state, struct model *model, enum command_id comma
 	case COMMAND_UP:
 	case COMMAND_DOWN:
 		if (model->storage != NONE)
-			row_command(command, &view->selected, view->groups, 1);
-		if (view->groups > 0)
-			model->storage = view->group[view->selected].first;
+			row_command(command, &view->selected, view->holders.groups, 1);
+		if (view->holders.groups > 0)
+			model->storage = view->holders.group[view->selected].first;
 		break;
 	case COMMAND_ACTIVATE:
-		if (view->groups > 0)
-			step_open_group(model, &view->group[view->selected]);
+		if (view->holders.groups > 0)
+			step_open_group(model, &view->holders.group[view->selected]);
 		break;
 	default:
 		return view_command(model, command);

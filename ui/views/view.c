@@ -103,11 +103,10 @@ uint32_t view_span(const struct model *model, uint32_t *to)
 const char *const change_names[CHANGES] = { CHANGES_OF(X) };
 #undef X
 
-void view_span_add(const struct model *model, uint32_t storage, int64_t bytes[CHANGES])
+void view_span_add(const struct plan *plan, uint32_t storage, uint32_t from, uint32_t to, int64_t bytes[CHANGES])
 {
-	const struct laid_out *laid_out = model->plan->laid_out;
-	bool stays = model->plan->graph->storage[storage].persistent;
-	uint32_t to, from = view_span(model, &to);
+	const struct laid_out *laid_out = plan->laid_out;
+	bool stays = plan->graph->storage[storage].persistent;
 	bool found = stays || laid_out->first[storage] < from, left = stays || laid_out->last[storage] > to;
 	bytes[found ? CHANGE_FOUND : CHANGE_MADE] += laid_out->bytes[storage];
 	bytes[left ? CHANGE_LEFT : CHANGE_FREED] += laid_out->bytes[storage];
@@ -123,7 +122,7 @@ void view_draw_span(struct frame *frame, int y, const struct model *model)
 	FOR(i, model->index->present) {
 		uint32_t item = model->index->by_bytes[i];
 		if (item < plan->graph->storages && plan->laid_out->first[item] <= to && plan->laid_out->last[item] >= from)
-			view_span_add(model, item, bytes);
+			view_span_add(plan, item, from, to, bytes);
 	}
 	PRINT_TO(text, "span: ops %s to %s; most in it ", count_text(from, number[0]), count_text(to, number[1]));
 	int x = frame_text(frame, 0, y, frame->window.width, ROLE_TITLE, text);

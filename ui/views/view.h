@@ -6,6 +6,7 @@
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     view             what views share
  *     plan_index       what they look up in a plan
+ *     holders          what holds memory, in groups
  *     step             what it needs, and the timeline
  *     fit              what makes the step fit
  *     finder           what is found beside the screen
@@ -148,6 +149,43 @@ uint32_t plan_highest(const struct plan *plan, uint32_t first, uint32_t last);
 /* The next local peak after (direction 1) or before (-1) a position: a position that nothing within
  * 1/100 of the step on either side surpasses. The position itself where there is none. O(ops). */
 uint32_t plan_local_peak(const struct plan *plan, uint32_t position, int direction);
+
+/* What a span finds, makes, frees and leaves. */
+#define CHANGES_OF(X) X(FOUND, "found") X(MADE, "made") X(FREED, "freed") X(LEFT, "left")
+#define X(id, name) CHANGE_##id,
+enum change { CHANGES_OF(X) CHANGES };
+#undef X
+extern const char *const change_names[CHANGES];
+
+/* holders: what is there at a position or in a span, in groups of what is alike. */
+
+/* Storages that are alike: equal bytes, kind, operator, module but for numbers, and reason; what is always there is one
+ * group for each kind. */
+struct holder {
+	uint64_t alike;
+	uint32_t first, count; /* the lowest number of them */
+	int64_t bytes;         /* of all */
+	int64_t of[CHANGES];   /* of all, what a span finds, makes, frees and leaves */
+	enum alive_reason reason;
+};
+struct holders {
+	struct holder *group; /* [groups] there from position `from` to `to` of plan `serial`, most bytes first */
+	uint32_t groups, tensors, from, to;
+	uint64_t serial;
+	struct order_explainer *explainer; /* of plan `serial`, or NULL */
+};
+
+/* Keeps what was found of the same plan and positions. reasons: of one position, why each is there. False where memory
+ * is out. O(storages log storages), with reasons a max-flow. */
+bool holders_find(struct holders *holders, const struct plan *plan, uint32_t from, uint32_t to, bool reasons);
+void holders_free(struct holders *holders);
+/* The op that makes a storage, or NULL. */
+const struct op *holder_maker(const struct plan *plan, uint32_t storage);
+/* "softmax" of "aten._softmax.default"; "h.*.attn" of "h.0.attn" and "h.11.attn". Return text. */
+const char *holder_operator(const char *type, char text[40]);
+char *holder_pattern(const char *module, char *text, size_t size);
+/* "48 x softmax", "optimizer". Returns text. */
+char *holder_text(const struct plan *plan, const struct holder *holder, char *text, size_t size);
 
 /* graph_factors: the factors of the dims of the graph on the screen, found once per graph and only when a view shows
  * them. */
@@ -302,14 +340,8 @@ int model_column_of(const struct model *model, uint32_t position, int width);
 
 /* The span's positions: its first, *to its last; without one the cursor's. */
 uint32_t view_span(const struct model *model, uint32_t *to);
-/* What a span finds, makes, frees and leaves. */
-#define CHANGES_OF(X) X(FOUND, "found") X(MADE, "made") X(FREED, "freed") X(LEFT, "left")
-#define X(id, name) CHANGE_##id,
-enum change { CHANGES_OF(X) CHANGES };
-#undef X
-extern const char *const change_names[CHANGES];
-/* Adds the bytes of a storage that is there in it. */
-void view_span_add(const struct model *model, uint32_t storage, int64_t bytes[CHANGES]);
+/* Adds the bytes of a storage that is there in a span. */
+void view_span_add(const struct plan *plan, uint32_t storage, uint32_t from, uint32_t to, int64_t bytes[CHANGES]);
 /* Two lines: its ops, and what they do to the bytes in use. O(storages). */
 void view_draw_span(struct frame *frame, int y, const struct model *model);
 
