@@ -60,14 +60,15 @@ char *holder_text(const struct plan *plan, const struct holder *holder, char *te
 	return text;
 }
 
-static uint64_t holder_alike(const struct plan *plan, uint32_t storage, enum alive_reason reason)
+/* bytes: that tell apart, or 0. */
+static uint64_t holder_alike(const struct plan *plan, uint32_t storage, enum alive_reason reason, int64_t bytes)
 {
 	const struct op *maker = holder_maker(plan, storage);
 	char module[200];
 	uint64_t hash = hash_join(plan->graph->storage[storage].kind, reason == ALIVE_USED ? ALIVE_PRODUCED : reason);
 	if (reason == ALIVE_PERSISTENT)
 		return hash;
-	hash = hash_join(hash, (uint64_t)plan->laid_out->bytes[storage]);
+	hash = hash_join(hash, (uint64_t)bytes);
 	return !maker ? hash
 		: hash_join(hash_join(hash, text_hash(maker->type)),
 			text_hash(holder_pattern(maker->module, module, sizeof module)));
@@ -127,10 +128,38 @@ bool holders_find(struct holders *holders, const struct plan *plan, uint32_t fro
 		struct holder *group = &holders->group[i];
 		if (!reasons || from != to)
 			reason[i] = plan->graph->storage[there[i]].persistent ? ALIVE_PERSISTENT : ALIVE_USED;
-		*group = (struct holder){ holder_alike(plan, there[i], reason[i]), there[i], 1, plan->laid_out->bytes[there[i]],
-			.reason = reason[i] };
+		*group = (struct holder){ holder_alike(plan, there[i], reason[i], plan->laid_out->bytes[there[i]]), there[i], 1,
+			plan->laid_out->bytes[there[i]], .reason = reason[i] };
 		view_span_add(plan, there[i], from, to, group->of);
 	}
 	holders_join(holders);
 	return true;
+}
+
+static int holders_by_change(const void *left, const void *right)
+{
+	const struct holder_change *a = left, *b = right;
+	int64_t one = a->bytes < 0 ? -a->bytes : a->bytes, other = b->bytes < 0 ? -b->bytes : b->bytes;
+	return one != other ? (one > other ? -1 : 1) : a->alike < b->alike ? -1 : a->alike > b->alike;
+}
+
+uint32_t holders_compare(
+	const struct holders holders[2], const struct plan *const plan[2], struct holder_change change[CHANGES_MOST])
+{
+	uint32_t changes = 0;
+	FOR_INT(side, 2)
+		FOR(i, holders[side].groups) {
+			const struct holder *group = &holders[side].group[i];
+			uint64_t alike = holder_alike(plan[side], group->first, group->reason, 0);
+			uint32_t at = 0;
+			while (at < changes && change[at].alike != alike)
+				at++;
+			if (at == CHANGES_MOST)
+				continue;
+			if (at == changes)
+				change[changes++] = (struct holder_change){ alike, 0, group, plan[side] };
+			change[at].bytes += side ? group->bytes : -group->bytes;
+		}
+	qsort(change, changes, sizeof *change, holders_by_change);
+	return changes;
 }

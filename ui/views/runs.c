@@ -68,6 +68,7 @@ struct runs {
 	struct run_point *point; /* [runs] */
 	uint32_t *row;           /* [runs] sorted */
 	uint32_t runs;
+	struct holders holders[2]; /* of the two that are side by side */
 };
 
 /* On high screens the plot stands between the runs and the other panes. */
@@ -87,6 +88,8 @@ static void runs_free(void *state)
 	runs->verdict = NULL;
 	runs->point = NULL;
 	runs->runs = 0;
+	FOR_INT(side, 2)
+		holders_free(&runs->holders[side]);
 }
 
 /* Tokens, or samples, of a second and all devices; 0: unknown. */
@@ -287,8 +290,47 @@ static void runs_draw_ratio(struct frame *frame, int y, enum figure figure, cons
 	frame_right(frame, CHANGE, y, from == to ? ROLE_FAINT : (to > from) == more ? ROLE_GOOD : ROLE_BAD, text);
 }
 
-/* Knobs whose values come to the same change nothing. */
-static void draw_knob_changes(struct frame *frame, struct rect rect, const struct given *given,
+static void runs_draw_holder(struct frame *frame, int x, int y, int64_t bytes, const char *name)
+{
+	frame_right(frame, x + 10, y, bytes < 0 ? ROLE_GOOD : ROLE_BAD, CHANGE(bytes));
+	frame_words(frame, x + 12, y, frame->window.width - x - 12, ROLE_TEXT, name);
+}
+
+/* What makes the difference at the peaks, the largest first: groups, or of two files places without a pair. */
+static void runs_draw_holders(struct frame *frame, struct rect rect, struct runs *runs, const struct plan *theirs,
+	const struct plan *ours, const struct beside *beside)
+{
+	const struct plan *const plan[2] = { theirs, ours };
+	struct holder_change change[CHANGES_MOST];
+	char name[300], module[200];
+	uint32_t changes = 0, at[2] = { 0, 0 };
+	bool known = !beside;
+	for (int side = 0; side < 2 && known; side++) {
+		uint32_t peak = plan[side]->ordered->peak_position;
+		known = peak != NONE && holders_find(&runs->holders[side], plan[side], peak, peak, false);
+	}
+	changes = known ? holders_compare(runs->holders, plan, change) : beside ? beside->holders[0] + beside->holders[1] : 0;
+	if (changes && rect.height > 1)
+		frame_text(frame, rect.x, rect.y, rect.width, ROLE_LABEL, "who holds the difference");
+	for (uint32_t i = 0; i < changes && (int)i + 1 < rect.height; i++) {
+		int y = rect.y + 1 + (int)i;
+		if (beside) {
+			bool side = at[0] == beside->holders[0] || (at[1] < beside->holders[1] &&
+				beside->holder[1][at[1]].bytes > beside->holder[0][at[0]].bytes);
+			const struct beside_holder *holder = &beside->holder[side][at[side]++];
+			runs_draw_holder(frame, rect.x, y, side ? holder->bytes : -holder->bytes, holder->place);
+		} else if (change[i].bytes) {
+			const struct op *maker = holder_maker(change[i].plan, change[i].holder->first);
+			size_t used = strlen(holder_text(change[i].plan, change[i].holder, name, 100));
+			if (maker && change[i].holder->reason != ALIVE_PERSISTENT)
+				snprintf(name + used, sizeof name - used, "  %s", holder_pattern(maker->module, module, sizeof module));
+			runs_draw_holder(frame, rect.x, y, change[i].bytes, name);
+		}
+	}
+}
+
+/* Knobs whose values come to the same change nothing. Returns the rows. */
+static int draw_knob_changes(struct frame *frame, struct rect rect, const struct given *given,
 	const struct plan *theirs, const struct plan *ours)
 {
 	int left = 0, y = rect.y, end = rect.y + rect.height;
@@ -296,44 +338,27 @@ static void draw_knob_changes(struct frame *frame, struct rect rect, const struc
 	FOR_INT(i, KNOB_COUNT)
 		left += !runs_same(i, given, theirs, ours);
 	if (left == 0 || rect.height < 1)
-		return;
+		return 0;
 	frame_text(frame, rect.x, y++, rect.width, ROLE_LABEL, "knobs that differ");
 	for (int i = 0; i < KNOB_COUNT && y < end; i++) {
 		if (runs_same(i, given, theirs, ours))
 			continue;
 		if (y + 1 == end && left > 1) {
-			frame_print(frame, rect.x, y, ROLE_FAINT, "and %d more", left);
-			return;
+			frame_print(frame, rect.x, y++, ROLE_FAINT, "and %d more", left);
+			break;
 		}
 		left--;
 		frame_print(frame, rect.x, y++, ROLE_TEXT, "%s  %s  %s", knobs[i].name, runs_knob_text(theirs, i, from),
 			runs_knob_text(ours, i, to));
 	}
-}
-
-/* What at its peak only the baseline has, and only the plan, by what asked for it: the largest of each. */
-static void draw_holders(struct frame *frame, struct rect rect, const struct beside *beside)
-{
-	static const char *const heads[2] = { "at its peak only the baseline has", "at its peak only this plan has" };
-	int y = rect.y;
-	FOR_INT(side, 2) {
-		int64_t sum = 0;
-		FOR(i, beside->holders[side])
-			sum += beside->holder[side][i].bytes;
-		frame_print(frame, rect.x, y++, side == 0 ? ROLE_BASELINE : ROLE_LABEL, "%s %s", heads[side],
-			BYTES(sum));
-		for (uint32_t i = 0; i < beside->holders[side] && i + 1 < (uint32_t)rect.height / 2; i++) {
-			frame_bytes(frame, rect.x + 10, y, ROLE_TEXT, beside->holder[side][i].bytes);
-			frame_name(frame, rect.x + 12, y++, rect.width - 12, ROLE_TEXT, beside->holder[side][i].place);
-		}
-	}
+	return y - rect.y;
 }
 
 /* The selected run beside the marked one, else the baseline, else the run before. */
-static void runs_draw_beside(struct frame *frame, struct rect rect, const struct runs *runs, const struct model *model)
+static void runs_draw_beside(struct frame *frame, struct rect rect, struct runs *runs, const struct model *model)
 {
 	uint32_t run = runs->row[runs->selected], mark = runs->marked;
-	mark = mark ? mark - 1 : model->baseline ? NONE : run > 0 ? run - 1 : model->runs - 1;
+	mark = mark && mark != run + 1 ? mark - 1 : model->baseline ? NONE : run > 0 ? run - 1 : model->runs - 1;
 	const struct plan *ours = model->run[run], *theirs = mark == NONE ? model->baseline : model->run[mark];
 	struct verdict from = plan_verdict(theirs), to = runs->verdict[run];
 	int y = rect.y, end = rect.y + rect.height;
@@ -364,10 +389,14 @@ static void runs_draw_beside(struct frame *frame, struct rect rect, const struct
 	bool files = theirs == model->baseline && model->beside && ours->serial == model->plan->serial;
 	struct rect right = { wide ? BESIDE : 1, wide ? rect.y : y, frame->window.width - (wide ? BESIDE : 1),
 		wide ? rect.height : end - y };
-	if (files && wide)
-		draw_holders(frame, right, model->beside);
-	else if (!files)
-		draw_knob_changes(frame, right, &model->given, theirs, ours);
+	if (!files) {
+		int rows = draw_knob_changes(frame, (struct rect){ right.x, right.y, right.width, wide ? right.height / 2
+			: right.height }, &model->given, theirs, ours) + 1;
+		right.y += rows;
+		right.height -= rows;
+	}
+	if (wide)
+		runs_draw_holders(frame, right, runs, theirs, ours, files ? model->beside : NULL);
 }
 
 static void runs_draw_pane(

@@ -187,6 +187,13 @@ char *holder_pattern(const char *module, char *text, size_t size);
 /* "48 x softmax", "optimizer". Returns text. */
 char *holder_text(const struct plan *plan, const struct holder *holder, char *text, size_t size);
 
+/* Groups that are alike but for their bytes: what the second plan has more of them. */
+enum { CHANGES_MOST = 200 };
+struct holder_change { uint64_t alike; int64_t bytes; const struct holder *holder; const struct plan *plan; };
+/* Of two plans without reasons; the largest first. Returns how many; more than CHANGES_MOST are left out. */
+uint32_t holders_compare(
+	const struct holders holders[2], const struct plan *const plan[2], struct holder_change change[CHANGES_MOST]);
+
 /* graph_factors: the factors of the dims of the graph on the screen, found once per graph and only when a view shows
  * them. */
 
