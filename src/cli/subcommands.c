@@ -214,17 +214,19 @@ static int kind_error(const struct request *request)
 		request->kind ? request->kind : "--as is missing", names, nearest_text(&nearest, "", hint, sizeof hint));
 }
 
-static int check_figure_options(const struct request *request, const struct export_view *view)
+static int check_figure_options(
+	const struct request *request, const struct export_view *view, enum export_kind_id kind)
 {
 	char figures[200];
+	bool figure = view->figure && export_is_picture(kind);
 	export_figure_names(figures, sizeof figures);
-	if (request->options.width > 0 && !view->figure && view->write != export_drawing)
+	if (request->options.width > 0 && !figure && view->write != export_drawing)
 		return usage_error(command_of(request), "--width belongs to drawings and figures: %s", figures);
 	const char *paper = request->options.no_title ? "--no-title"
 		: request->options.no_legend ? "--no-legend"
 		: request->caption ? "--caption"
 		: NULL;
-	if (paper && !view->figure)
+	if (paper && !figure)
 		return usage_error(command_of(request), "%s belongs to figures: %s", paper, figures);
 	if (request->caption && strcmp(request->caption, request->line.output ? request->line.output : "-") == 0)
 		return usage_error(command_of(request), "--caption %s: the figure also goes there", request->caption);
@@ -255,7 +257,7 @@ static int check_options(const struct request *request, enum export_kind_id kind
 	if (binary && (!request->line.output || strcmp(request->line.output, "-") == 0) && isatty(STDOUT_FILENO))
 		return usage_error(
 			command_of(request), "%s is binary and standard output is a terminal: give -o FILE", request->kind);
-	return check_figure_options(request, view);
+	return check_figure_options(request, view, kind);
 }
 
 static void print_kinds(void)

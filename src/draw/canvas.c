@@ -288,7 +288,7 @@ static void draw_sign(struct canvas *canvas, double x, double base, const struct
 	const struct canvas_line line = { key->colour, 1.4, key->sign == SIGN_DASHES };
 	double middle = base - 3;
 	if (key->sign == SIGN_BOX) {
-		canvas_box(canvas, x, base - 7, SIGN_WIDE, 8, key->colour, NULL, NULL);
+		canvas_box(canvas, x, base - 7, SIGN_WIDE, 8, key->colour, &(struct canvas_line){ "#888888", 0.2, false }, NULL);
 	} else if (key->sign == SIGN_CROSS) {
 		canvas_cross(canvas, x + SIGN_WIDE / 2, middle, 3.5, key->colour);
 	} else {

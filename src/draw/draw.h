@@ -21,7 +21,7 @@
  *     figure_slowdown  time over memory
  *     figure_pipeline  a schedule
  *     figure_roofline  ops below the roofs of their chip
- *     figure_time      a step's time by phase and by what limits it
+ *     figure_bars      what plans need, a step's time
  *     device_grid      devices in their nodes */
 #pragma once
 

@@ -63,20 +63,42 @@ int64_t axis_time_unit(int64_t picoseconds, const char **name)
 	return unit;
 }
 
-void axis_number(struct canvas *canvas, double x, double y, double value)
+static const struct canvas_line axis_grid = { "#DDDDDD", 0.5, false };
+
+void axis_below(struct canvas *canvas, double left, double span, double y, double high, double least, double most,
+	double finest, const char *label)
 {
+	double step = fmax(finest, axis_step(most - least, (int)(span / TICK)));
 	char text[64];
-	PRINT_TO(text, "%.10g", value);
-	canvas_label(canvas, x, y, ANCHOR_MIDDLE, text);
+	for (double value = ceil(least / step) * step; value <= most * 1.0001; value += step) {
+		double x = left + span * (value - least) / (most - least);
+		if (finest > 0 && value < most && left + span - x < 0.9 * TICK) /* it gives way to the last one */
+			continue;
+		if (high > 0)
+			canvas_stroke(canvas, x, y - high, x, y + 3, &axis_grid);
+		PRINT_TO(text, "%.10g", value);
+		canvas_label(canvas, x, y + SMALL + 3, ANCHOR_MIDDLE, text);
+	}
+	if (finest > 0 && fmod(most, step) > 0) {
+		PRINT_TO(text, "%.10g", most);
+		canvas_label(canvas, left + span, y + SMALL + 3, ANCHOR_END, text);
+	}
+	canvas_label(canvas, left + span / 2, y + 2 * SMALL + 6, ANCHOR_MIDDLE, label);
 }
 
-void axis_line(struct canvas *canvas, double left, double span, double y, double value)
+void axis_beside(struct canvas *canvas, double left, double span, double top, double high, double least, double most,
+	int steps)
 {
-	const struct canvas_line grid = { "#DDDDDD", 0.5, false };
+	double step = axis_step(most - least, steps);
 	char text[64];
-	canvas_stroke(canvas, left, y, left + span, y, &grid);
-	PRINT_TO(text, "%g", value);
-	canvas_label(canvas, left - 4, y + SMALL / 3, ANCHOR_END, text);
+	for (double value = ceil(least / step) * step; value <= most * 1.0001; value += step) {
+		double y = top + high * (1 - (value - least) / (most - least));
+		if (y < top + SMALL) /* what the axis counts stands there */
+			break;
+		canvas_stroke(canvas, left, y, left + span, y, &axis_grid);
+		PRINT_TO(text, "%g", value);
+		canvas_label(canvas, left - 4, y + SMALL / 3, ANCHOR_END, text);
+	}
 }
 
 double axis_margin(double least, double most, double step, double size)
@@ -125,18 +147,8 @@ static void figure_draw_title(struct axes *axes, const struct plan *plan, const 
 static void figure_draw_axes(struct axes *axes, const char *label)
 {
 	char text[64];
-	double top = axes->bytes / (double)axes->unit, step = axis_step(top, TICKS);
-	for (double value = 0; value <= top * 1.0001; value += step)
-		axis_line(&axes->canvas, axes->left, axes->span, figure_y_of(axes, value * (double)axes->unit), value);
-	step = axis_step(axes->steps, (int)(axes->span / TICK));
-	if (step < 1)
-		step = 1;
-	for (double value = 0; value <= axes->steps; value += step)
-		axis_number(&axes->canvas, figure_x_of(axes, value), TOP + PLOT + SMALL + 3, value);
-	if (fmod(axes->steps, step) * axes->span / axes->steps > 0.75 * TICK)
-		axis_number(&axes->canvas, axes->left + axes->span, TOP + PLOT + SMALL + 3, axes->steps);
-	canvas_label(&axes->canvas, axes->left + axes->span / 2, TOP + PLOT + 2 * SMALL + 6, ANCHOR_MIDDLE,
-		"position in the order");
+	axis_beside(&axes->canvas, axes->left, axes->span, TOP, PLOT, 0, axes->bytes / (double)axes->unit, TICKS);
+	axis_below(&axes->canvas, axes->left, axes->span, TOP + PLOT, 0, 0, axes->steps, 1, "position in the order");
 	PRINT_TO(text, "%s [%s]", label, axes->unit_name);
 	canvas_label(&axes->canvas, EDGE, TOP - 5, ANCHOR_START, text);
 }
@@ -488,23 +500,23 @@ static double draw_names(struct canvas *canvas, const struct axes *axes, const s
 	return y + LEADING * canvas_legend(canvas, axes->left, y, axes->span, key, (int)curves);
 }
 
-/* The graph, where all are of one; the plans' names stand below. */
-static void draw_curves_title(struct canvas *canvas, const struct curve *curve, uint32_t curves)
+const char *curves_title(const struct curve *curve, uint32_t curves, double width, char title[CANVAS_CUT])
 {
-	char title[CANVAS_CUT], count[32], cut[CANVAS_CUT];
+	char count[32], cut[CANVAS_CUT];
 	bool same = *curve[0].graph;
 	FOR_FROM(i, 1, curves)
 		same &= strcmp(curve[i].graph, curve[0].graph) == 0;
 	PRINT_TO(count, "%s%u plan%s", same ? ": " : "", curves, curves == 1 ? "" : "s");
-	double room = canvas->paper.width - EDGE - 2 - canvas_text_width(BOLD, count);
-	PRINT_TO(title, "%s%s", same ? canvas_cut(BOLD, room, curve[0].graph, cut) : "", count);
-	canvas_title(canvas, EDGE, TOP - 16, title);
+	double room = width - EDGE - 2 - canvas_text_width(BOLD, count);
+	snprintf(title, CANVAS_CUT, "%s%s", same ? canvas_cut(BOLD, room, curve[0].graph, cut) : "", count);
+	return title;
 }
 
 enum status figure_curves(
 	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct axes axes;
+	char title[CANVAS_CUT];
 	HELD struct thinned *MAKE(thinned, 1);
 	uint32_t ops = 0;
 	int64_t most = 0;
@@ -515,95 +527,11 @@ enum status figure_curves(
 	begin_axes(&axes, ops, paper, most, -1);
 	double height = paper.unexplained ? TOP + PLOT + BARE : draw_names(NULL, &axes, curve, curves) - 4;
 	TRY(thinned && canvas_open(&axes.canvas, paper, height) == OK ? OK : fail_memory(error));
-	draw_curves_title(&axes.canvas, curve, curves);
+	canvas_title(&axes.canvas, EDGE, TOP - 16, curves_title(curve, curves, paper.width, title));
 	figure_draw_axes(&axes, "live memory");
 	FOR(i, curves)
 		figure_draw_curve(&axes, &curve[i], i, thinned);
 	draw_frame(&axes);
 	draw_names(&axes.canvas, &axes, curve, curves);
 	return canvas_close(&axes.canvas, stream, error);
-}
-
-/* ---- what several plans need ---- */
-
-#define ROW 19.0
-#define BAR 13.0
-
-const char *const bar_colours[LEDGER_PARTS] = { "#E6E6E6", "#C44A00", "#BDBDBD", "#56B4E9", "#F5EA50", "#FFFFFF",
-	"#3B2A8C", "#009E73", "#777777" };
-
-struct bars {
-	struct canvas canvas;
-	int64_t total[CURVES_MOST], most, unit;
-	double left, span, bottom; /* where bars begin; width of the longest; lower edge of all */
-	struct canvas_key key[LEDGER_PARTS];
-	int keys;
-	const char *unit_name;
-};
-
-static void bars_measure(struct bars *bars, const struct curve *curve, uint32_t curves, double width)
-{
-	bars->most = 1;
-	FOR_INT(part, LEDGER_PARTS) {
-		bool there = false;
-		FOR(i, curves) {
-			bars->total[i] += curve[i].part[part];
-			there |= curve[i].part[part] > 0;
-		}
-		if (there)
-			bars->key[bars->keys++] = (struct canvas_key){ bar_colours[part], ledger[part].key, SIGN_BOX };
-	}
-	FOR(i, curves) {
-		bars->left = fmax(bars->left, fmin(canvas_text_width(SMALL, curve[i].name), width * 0.4));
-		bars->most = bars->total[i] > bars->most ? bars->total[i] : bars->most;
-	}
-	bars->unit = axis_unit(bars->most, &bars->unit_name);
-	bars->left += EDGE + 5;
-	bars->span = width - bars->left - RIGHT - canvas_text_width(SMALL, "1000 MiB");
-	bars->bottom = TOP + ROW * curves;
-}
-
-static void bars_draw(struct bars *bars, const struct curve *curve, double y)
-{
-	const struct canvas_line edge = { "#888888", 0.2, false };
-	char cut[CANVAS_CUT];
-	double x = bars->left;
-	int64_t total = 0;
-	canvas_label(&bars->canvas, bars->left - 4, y + BAR / 2 + SMALL / 3, ANCHOR_END,
-		canvas_cut(SMALL, bars->left - EDGE - 4, curve->name, cut));
-	FOR_INT(part, LEDGER_PARTS) {
-		double wide = bars->span * (double)curve->part[part] / (double)bars->most;
-		if (wide > 0)
-			canvas_box(&bars->canvas, x, y, wide, BAR, bar_colours[part], &edge, ledger[part].key);
-		x += wide;
-		total += curve->part[part];
-	}
-	canvas_label(&bars->canvas, x + 4, y + BAR / 2 + SMALL / 3, ANCHOR_START, BYTES(total));
-}
-
-enum status figure_bars(
-	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error)
-{
-	struct bars bars = { .keys = 0 };
-	const struct canvas_line grid = { "#DDDDDD", 0.5, false };
-	char text[64];
-	double wide = paper.width - 2 * EDGE;
-	bars_measure(&bars, curve, curves, paper.width);
-	double below = paper.unexplained ? BARE : LEGEND + LEADING * canvas_legend(NULL, 0, 0, wide, bars.key, bars.keys) - 6;
-	if (canvas_open(&bars.canvas, paper, bars.bottom + below) != OK)
-		return fail_memory(error);
-	draw_curves_title(&bars.canvas, curve, curves);
-	double top = (double)bars.most / (double)bars.unit, step = axis_step(top, (int)(bars.span / TICK));
-	for (double value = 0; value <= top * 1.0001; value += step) {
-		double x = bars.left + bars.span * value / top;
-		canvas_stroke(&bars.canvas, x, TOP - 4, x, bars.bottom, &grid);
-		axis_number(&bars.canvas, x, bars.bottom + SMALL + 3, value);
-	}
-	PRINT_TO(text, "what the step needs [%s]", bars.unit_name);
-	canvas_label(&bars.canvas, bars.left + bars.span / 2, bars.bottom + 2 * SMALL + 6, ANCHOR_MIDDLE, text);
-	FOR(i, curves)
-		bars_draw(&bars, &curve[i], TOP + ROW * i);
-	if (!paper.unexplained)
-		canvas_legend(&bars.canvas, EDGE, bars.bottom + LEGEND, wide, bars.key, bars.keys);
-	return canvas_close(&bars.canvas, stream, error);
 }

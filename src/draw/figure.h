@@ -31,10 +31,8 @@ extern const char *const curve_colours[CURVES_MOST];
 enum status figure_curves(
 	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error);
 
-/* What several plans need, a bar each, stacked by part. */
-enum status figure_bars(
-	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error);
-extern const char *const bar_colours[LEDGER_PARTS];
+/* The graph, where all are of one, and how many plans; the plans' names stand below. Returns title. */
+const char *curves_title(const struct curve *curve, uint32_t curves, double width, char title[CANVAS_CUT]);
 
 /* ---- shared with captions and the sources for other plotters ---- */
 
@@ -47,10 +45,14 @@ void timeline_note(const struct plan *plan, char *note, size_t size);
 int64_t axis_unit(int64_t bytes, const char **name);
 /* 1, 2 or 5 times a power of ten: at most `most` steps of it make up range. */
 double axis_step(double range, int most);
-/* The number of a lower axis at x. */
-void axis_number(struct canvas *canvas, double x, double y, double value);
-/* The grid's line at y, from left on, and its number before it. */
-void axis_line(struct canvas *canvas, double left, double span, double y, double value);
+/* Numbers below a plot whose lower edge is at y, at whole steps from least to most of its unit, and what they count.
+ * high: of the grid's lines above them; 0: none. finest: the smallest step of what is counted one by one, whose last
+ * number ends the axis; else 0. */
+void axis_below(struct canvas *canvas, double left, double span, double y, double high, double least, double most,
+	double finest, const char *label);
+/* Lines of the grid at whole steps, at most so many, of a plot from top on, each with its number before it. */
+void axis_beside(struct canvas *canvas, double left, double span, double top, double high, double least, double most,
+	int steps);
 /* The largest of seconds, milliseconds, microseconds that isn't above the time, in picoseconds, and its name. */
 int64_t axis_time_unit(int64_t picoseconds, const char **name);
 /* The room that the numbers of an upright axis (least to most, every step, of that size) take with the paper's edge:
@@ -95,7 +97,27 @@ void pipeline_title(const struct timetable *timetable, const char *name, char *t
 enum pipeline_part { PART_FORWARD, PART_BACKWARD, PART_WEIGHT, PART_UPDATE, PIPELINE_PARTS };
 extern const char *const pipeline_names[PIPELINE_PARTS], *const pipeline_colours[PIPELINE_PARTS];
 
-/* figure_time: a step's time by phase and by what limits it, as a figure of a paper's width. */
+/* figure_bars: stacked bars, a row each. */
+
+enum { BAR_PARTS = LEDGER_PARTS };
+struct bar {
+	char name[200], said[64]; /* before it and behind it */
+	double part[BAR_PARTS]; /* all 0: the name heads what follows */
+};
+struct bars {
+	const char *title, *counts, *says; /* counts: what the axis counts; says: before the legend, "" */
+	const char *const *colour, *const *name; /* [parts] */
+	double unit; /* of the axis */
+	const struct bar *bar; /* [bars] */
+	uint32_t bars;
+	int parts;
+};
+enum status figure_bars(const struct bars *bars, struct canvas_paper paper, FILE *stream, struct error *error);
+
+/* What several plans need, a bar each, stacked by part. */
+enum status figure_needs(
+	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error);
+extern const char *const bar_colours[LEDGER_PARTS];
 
 extern const char *const time_colours[STEP_LIMITS];
 

@@ -10,7 +10,6 @@
 #define MEMORY_HIGH 90.0
 #define GAP         34.0 /* between both plots: the time axis */
 #define BOTTOM      16.0 /* from the memory plot to the first row of the legend */
-#define TICK        34.0 /* between numbers of the time axis, at least */
 #define SLOT_LEAST  1.6  /* points: narrower slots are summed */
 #define COLUMNS     800
 #define LINES_MOST  12u /* of memory, beside the worst rank's */
@@ -187,17 +186,10 @@ static void draw_ranks(struct figure *figure)
 static void figure_pipeline_draw_time(struct figure *figure, double y)
 {
 	const char *name;
-	const struct canvas_line tick = { INK, 0.5, false };
-	int64_t unit = axis_time_unit(figure->timetable->time, &name);
-	double top = (double)figure->timetable->time / (double)unit, step = axis_step(top, (int)(figure->span / TICK));
+	double unit = (double)axis_time_unit(figure->timetable->time, &name);
 	char text[64];
-	for (double value = 0; value <= top * 1.0001; value += step) {
-		double x = figure->left + figure->span * value / top;
-		canvas_stroke(&figure->canvas, x, y, x, y + 3, &tick);
-		axis_number(&figure->canvas, x, y + SMALL + 4, value);
-	}
 	PRINT_TO(text, "time [%s]", name);
-	canvas_label(&figure->canvas, figure->left + figure->span / 2, y + 2 * SMALL + 6, ANCHOR_MIDDLE, text);
+	axis_below(&figure->canvas, figure->left, figure->span, y, 0, 0, (double)figure->timetable->time / unit, 0, text);
 }
 
 /* Returns its rows; canvas NULL: only that. */
@@ -319,7 +311,7 @@ static void figure_pipeline_draw_limit(struct figure *figure)
 		return;
 	double y = figure_pipeline_y_of(figure, (double)figure->limit);
 	canvas_stroke(&figure->canvas, figure->left, y, figure->left + figure->span, y, &line);
-	PRINT_TO(text, "budget %s", BYTES(figure->limit));
+	PRINT_TO(text, "limit %s", BYTES(figure->limit));
 	canvas_text(&figure->canvas, figure->left + figure->span - 3, y - 2, CANVAS_SMALL, ANCHOR_END, false, INK, text);
 }
 
@@ -343,10 +335,9 @@ static void figure_pipeline_draw_memory(struct figure *figure)
 	const struct canvas_line frame = { INK, 0.75, false }, thin = { GREY, 0.6, false };
 	const char *name;
 	int64_t unit = axis_unit((int64_t)figure->bytes, &name);
-	double top = figure->bytes / (double)unit, step = axis_step(top, TICKS);
 	char text[64];
-	for (double value = 0; value <= top * 1.0001; value += step)
-		axis_line(&figure->canvas, figure->left, figure->span, figure_pipeline_y_of(figure, value * (double)unit), value);
+	axis_beside(&figure->canvas, figure->left, figure->span, figure->memory_top, MEMORY_HIGH, 0,
+		figure->bytes / (double)unit, TICKS);
 	uint32_t ranks = figure->timetable->ranks, every = ranks <= CURVES_MOST ? 1 : (ranks + LINES_MOST - 1) / LINES_MOST;
 	for (uint32_t rank = 0; rank < ranks; rank += every) {
 		const struct canvas_line own = { curve_colours[rank % CURVES_MOST], 1.0, rank % 2 == 1 };

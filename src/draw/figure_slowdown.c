@@ -5,7 +5,6 @@
 
 #define PLOT    190.0
 #define TICKS   6    /* steps of the upright axis, at most */
-#define TICK    34.0 /* between numbers of the lower axis, at least */
 #define TOP     30.0
 #define RIGHT   12.0
 #define BELOW   28.0 /* from the plot to the end of its axis' name */
@@ -58,14 +57,10 @@ static void figure_slowdown_draw_axes(struct scales *scales, const struct plan *
 {
 	struct canvas *canvas = &scales->canvas;
 	char text[CANVAS_CUT + 20], cut[CANVAS_CUT];
-	double step = axis_step(scales->top, TICKS), unit = (double)scales->unit;
-	for (double value = 0; value <= scales->top; value += step)
-		axis_line(canvas, scales->begin, scales->span, TOP + PLOT * (1 - value / scales->top), value);
-	step = axis_step((scales->right - scales->left) / unit, (int)(scales->span / TICK));
-	for (double value = ceil(scales->left / unit / step) * step; value * unit <= scales->right; value += step)
-		axis_number(canvas, figure_slowdown_x_of(scales, value * unit), TOP + PLOT + SMALL + 3, value);
+	double unit = (double)scales->unit;
+	axis_beside(canvas, scales->begin, scales->span, TOP, PLOT, 0, scales->top, TICKS);
 	PRINT_TO(text, "memory [%s]", scales->unit_name);
-	canvas_label(canvas, scales->begin + scales->span / 2, TOP + PLOT + 2 * SMALL + 6, ANCHOR_MIDDLE, text);
+	axis_below(canvas, scales->begin, scales->span, TOP + PLOT, 0, scales->left / unit, scales->right / unit, 0, text);
 	canvas_label(canvas, EDGE, TOP - 4, ANCHOR_START, "extra time [%]");
 	double room = canvas->paper.width - EDGE - 2 - canvas_text_width(BOLD, ": recomputation");
 	PRINT_TO(text, "%s: recomputation", canvas_cut(BOLD, room, plan->graph->name, cut));

@@ -11,7 +11,6 @@
 struct plot { double left, top, wide, high, least_x, most_x, least_y, most_y; };
 enum plot_unit { PLOT_BYTES, PLOT_SECONDS };
 
-#define TICK  32.0 /* between numbers of the lower axis, at least */
 #define TICKS 6    /* steps of the upright axis, at most */
 
 static double plot_x(const struct plot *plot, double value)
@@ -52,10 +51,8 @@ static void plot_axes(const struct plot *plot, struct canvas *canvas, const char
 	const struct canvas_line frame = { INK, 0.75, false };
 	const char *name;
 	char text[100];
-	double one = draw_plot_unit_of(plot->most_y, unit, &name),
-		   step = axis_step((plot->most_y - plot->least_y) / one, TICKS);
-	for (double value = ceil(plot->least_y / one / step) * step; value * one <= plot->most_y; value += step)
-		axis_line(canvas, plot->left, plot->wide, plot_y(plot, value * one), value);
+	double one = draw_plot_unit_of(plot->most_y, unit, &name);
+	axis_beside(canvas, plot->left, plot->wide, plot->top, plot->high, plot->least_y / one, plot->most_y / one, TICKS);
 	canvas_box(canvas, plot->left, plot->top, plot->wide, plot->high, NULL, &frame, NULL);
 	PRINT_TO(text, "%s [%s]", label, name);
 	canvas_label(canvas, 4, plot->top - 4, ANCHOR_START, text);
@@ -66,12 +63,10 @@ static void plot_byte_axis(const struct plot *plot, struct canvas *canvas, const
 {
 	const char *name;
 	char text[100];
-	double one = draw_plot_unit_of(plot->most_x, PLOT_BYTES, &name),
-		   step = axis_step((plot->most_x - plot->least_x) / one, (int)(plot->wide / TICK));
-	for (double value = ceil(plot->least_x / one / step) * step; value * one <= plot->most_x; value += step)
-		axis_number(canvas, plot_x(plot, value * one), plot->top + plot->high + SMALL + 3, value);
+	double one = draw_plot_unit_of(plot->most_x, PLOT_BYTES, &name);
 	PRINT_TO(text, "%s [%s]", label, name);
-	canvas_label(canvas, plot->left + plot->wide / 2, plot->top + plot->high + 2 * SMALL + 6, ANCHOR_MIDDLE, text);
+	axis_below(
+		canvas, plot->left, plot->wide, plot->top + plot->high, 0, plot->least_x / one, plot->most_x / one, 0, text);
 }
 
 #define RIGHT   14.0

@@ -23,8 +23,7 @@ enum status export_memory_viz(const struct export_job *job);
 /* A launcher's file (src/read/launch.h). BAD_INPUT: why it can't run the plan. O(ops). */
 enum status export_launcher(const struct export_job *job);
 /* Time over memory with recomputation: bound, plans, published strategies. */
-enum status slowdown_csv(const struct export_job *job);
-enum status slowdown_picture(const struct export_job *job);
+enum status export_slowdown(const struct export_job *job);
 
 /* html: plans as one page for a browser, which needs no server and no network. */
 
@@ -52,12 +51,11 @@ enum status shard_curve(const struct export_job *job);
 
 /* pipeline: --view pipeline: the schedule of a plan's pipeline and what its ranks hold meanwhile. */
 
-/* The plan's schedule as CSV, as JSON, or in Chrome's trace format: a track for each rank, and a counter of its bytes.
- * BAD_INPUT where it has none: what is in the way. */
-enum status pipeline_table(const struct export_job *job);
+/* The plan's schedule as CSV, as JSON, in Chrome's trace format: a track for each rank, and a counter of its bytes; or
+ * as a figure. BAD_INPUT where it has none: what is in the way. */
+enum status export_pipeline(const struct export_job *job);
 /* The order of every rank's passes, a row each. */
 enum status schedule_csv(const struct export_job *job);
-enum status pipeline_picture(const struct export_job *job);
 /* What --view pipeline writes as JSON, as a member of that name. */
 enum status pipeline_member(const struct plan *plan, struct json *json, struct error *error);
 
@@ -89,8 +87,7 @@ enum status export_roofline(const struct export_job *job);
 /* What a plan's step takes on a device; of a pipeline on the rank that the plan shows. OK or NO_MEMORY. O(graph). */
 enum status time_shares(
 	const struct plan *plan, const struct export_options *options, struct step_shares *shares, struct error *error);
-enum status time_csv(const struct export_job *job);
-enum status time_picture(const struct export_job *job);
+enum status export_time(const struct export_job *job);
 
 /* dot: a graph as DOT in the full dialect (docs/design.md section 6: ops and tensors are both nodes). */
 

@@ -101,17 +101,14 @@ const struct export_view export_views[] = {
 	{ "bars", "what several plans need, a bar for each plan file, stacked by part", FIGURES, true, plan_bars_refuse },
 	{ "map", "every buffer as a box: steps by addresses", FIGURES, true, export_map },
 	{ "slowdown", "extra time over memory with recomputation: the bound, plans, published strategies",
-		AS(csv), false, slowdown_csv },
-	{ "slowdown", NULL, FIGURES, true, slowdown_picture },
-	{ "pipeline", "the schedule of a pipeline, slot by slot, and what its ranks hold", AS(csv) | AS(json) | AS(trace),
-		false, pipeline_table },
+		AS(csv) | FIGURES, true, export_slowdown },
+	{ "pipeline", "the schedule of a pipeline, slot by slot, and what its ranks hold",
+		AS(csv) | AS(json) | AS(trace) | FIGURES, true, export_pipeline },
 	{ "schedule", "what every rank of a pipeline does in turn, as torch.distributed.pipelining reads it", AS(csv),
 		false, schedule_csv },
-	{ "pipeline", NULL, FIGURES, true, pipeline_picture },
 	{ "time",
 		"the time of a step on a device, by phase and by what limits it: products, memory bandwidth, launches, links",
-		AS(csv), false, time_csv },
-	{ "time", NULL, FIGURES, true, time_picture },
+		AS(csv) | FIGURES, true, export_time },
 	{ "roofline", "every op's FLOPs a second over its FLOPs a byte, below the roofs of the device",
 		AS(csv) | FIGURES, true, export_roofline },
 	{ "pareto",
@@ -161,15 +158,9 @@ void export_figure_names(char *text, size_t size)
 {
 	size_t used = 0;
 	text[0] = '\0';
-	for (int i = 0; i < export_view_count && used < size; i++) {
-		const struct export_view *view = &export_views[i];
-		bool again = !view->name || !view->figure;
-		for (int earlier = 0; earlier < i && !again; earlier++)
-			again = export_views[earlier].figure && export_views[earlier].name &&
-				strcmp(export_views[earlier].name, view->name) == 0;
-		if (!again)
-			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", view->name);
-	}
+	for (int i = 0; i < export_view_count && used < size; i++)
+		if (export_views[i].name && export_views[i].figure)
+			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", export_views[i].name);
 }
 
 /* "; svg and tikz have it": a view of other kinds is no slip. Nothing where it is none. */

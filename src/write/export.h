@@ -81,6 +81,11 @@ struct export_job {
 	struct error *error;
 };
 
+static inline bool export_is_picture(enum export_kind_id kind)
+{
+	return kind == EXPORT_svg || kind == EXPORT_pdf || kind == EXPORT_png || kind == EXPORT_tikz;
+}
+
 /* What a figure is drawn on. */
 static inline struct canvas_paper export_paper(const struct export_options *options, enum export_kind_id kind)
 {
@@ -97,7 +102,7 @@ extern const struct export_kind export_kinds[EXPORT_KIND_COUNT];
 /* What can be written of a plan, and as which kinds. */
 struct export_view {
 	const char *name; /* NULL: without --view. With a colon at its end something follows: "around:NAME" */
-	const char *help; /* NULL: said by an earlier row of that name */
+	const char *help; /* NULL: without --view */
 	unsigned kinds;   /* 1 << enum export_kind_id */
 	bool figure;      /* takes --width, --no-title, --no-legend and --caption */
 	enum status (*write)(const struct export_job *job);

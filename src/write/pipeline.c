@@ -381,13 +381,6 @@ static void write_trace(const struct export_job *job, const struct outlook *outl
 
 /* ---- the table's functions ---- */
 
-enum status pipeline_table(const struct export_job *job)
-{
-	return with_outlook(job, job->kind == EXPORT_csv ? write_pipeline_write_csv
-		: job->kind == EXPORT_json ? write_pipeline_write_json
-		: write_trace);
-}
-
 static void write_rows(const struct export_job *job, const struct outlook *outlook)
 {
 	const struct timetable *timetable = &outlook->timetable;
@@ -402,8 +395,12 @@ enum status schedule_csv(const struct export_job *job)
 	return with_outlook(job, write_rows);
 }
 
-enum status pipeline_picture(const struct export_job *job)
+enum status export_pipeline(const struct export_job *job)
 {
+	if (job->kind == EXPORT_csv || job->kind == EXPORT_json || job->kind == EXPORT_trace)
+		return with_outlook(job, job->kind == EXPORT_csv ? write_pipeline_write_csv
+			: job->kind == EXPORT_json ? write_pipeline_write_json
+			: write_trace);
 	struct outlook *outlook = outlook_of_plan(job->plan, job->options->rules_file, NULL, job->error);
 	if (!outlook)
 		return job->error->status;

@@ -107,15 +107,10 @@ static void plan_curves_write_csv(const struct curve *curve, uint32_t curves, FI
 		}
 }
 
-static bool is_picture(enum export_kind_id kind)
-{
-	return kind == EXPORT_svg || kind == EXPORT_pdf || kind == EXPORT_png || kind == EXPORT_tikz;
-}
-
 bool plan_curves_kind(const struct export_options *options, enum export_kind_id kind)
 {
-	return options->view && ((strcmp(options->view, "timeline") == 0 && (is_picture(kind) || kind == EXPORT_csv)) ||
-		(strcmp(options->view, "bars") == 0 && is_picture(kind)));
+	return options->view && ((strcmp(options->view, "timeline") == 0 && (export_is_picture(kind) || kind == EXPORT_csv)) ||
+		(strcmp(options->view, "bars") == 0 && export_is_picture(kind)));
 }
 
 enum status plan_curves_write(char *const *path, uint32_t paths, const struct export_options *options,
@@ -133,10 +128,10 @@ enum status plan_curves_write(char *const *path, uint32_t paths, const struct ex
 		if (status != OK)
 			fail(error, status, "%s: %s", path[curves], wrong.text);
 	}
-	if (status == OK && is_picture(kind))
+	if (status == OK && export_is_picture(kind))
 		plan_curves_name(plan, curve, curves);
-	if (status == OK && is_picture(kind))
-		status = (strcmp(options->view, "bars") == 0 ? figure_bars : figure_curves)(
+	if (status == OK && export_is_picture(kind))
+		status = (strcmp(options->view, "bars") == 0 ? figure_needs : figure_curves)(
 			curve, curves, export_paper(options, kind), stream, error);
 	else if (status == OK)
 		plan_curves_write_csv(curve, curves, stream);

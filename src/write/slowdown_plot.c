@@ -13,12 +13,14 @@ static void csv_row(
 		100 * (double)point->extra / (double)(slowdown->total > 0 ? slowdown->total : 1));
 }
 
-enum status slowdown_csv(const struct export_job *job)
+enum status export_slowdown(const struct export_job *job)
 {
 	FILE *stream = job->stream;
 	struct slowdown slowdown;
 	struct slowdown_point front[SLOWDOWN_FRONT], none = { "none", 0, 0 };
 	TRY(slowdown_find(job->plan, job->options->rules_file, NULL, NULL, &slowdown, job->error));
+	if (job->kind != EXPORT_csv)
+		return figure_slowdown(job->plan, &slowdown, export_paper(job->options, job->kind), stream, job->error);
 	fputs("what,name,memory_bytes,extra_seconds,extra_percent,milliseconds_per_gb\n", stream);
 	for (int i = 0; i <= ROWS; i++) {
 		struct slowdown_point point = { "", slowdown.least + (slowdown.most - slowdown.least) / ROWS * i, 0 };
@@ -37,11 +39,4 @@ enum status slowdown_csv(const struct export_job *job)
 		putc('\n', stream);
 	}
 	return OK;
-}
-
-enum status slowdown_picture(const struct export_job *job)
-{
-	struct slowdown slowdown;
-	TRY(slowdown_find(job->plan, job->options->rules_file, NULL, NULL, &slowdown, job->error));
-	return figure_slowdown(job->plan, &slowdown, export_paper(job->options, job->kind), job->stream, job->error);
 }

@@ -29,10 +29,14 @@ enum status time_shares(
 	return status == OK ? OK : fail_memory(error);
 }
 
-enum status time_csv(const struct export_job *job)
+enum status export_time(const struct export_job *job)
 {
 	struct step_shares shares;
+	char name[200];
 	TRY(time_shares(job->plan, job->options, &shares, job->error));
+	if (job->kind != EXPORT_csv)
+		return figure_time(&shares, figure_subject(job->plan, name, sizeof name), export_paper(job->options, job->kind),
+			job->stream, job->error);
 	fputs("phase,limited_by,ops,seconds\n", job->stream);
 	FOR_INT(part, STEP_PARTS)
 		FOR_INT(limit, STEP_LIMITS)
@@ -41,15 +45,6 @@ enum status time_csv(const struct export_job *job)
 					step_limit_names[limit], shares.ops[part][limit], shares.time[part][limit] / PICOSECONDS,
 					shares.time[part][limit] % PICOSECONDS);
 	return OK;
-}
-
-enum status time_picture(const struct export_job *job)
-{
-	struct step_shares shares;
-	char name[200];
-	TRY(time_shares(job->plan, job->options, &shares, job->error));
-	return figure_time(&shares, figure_subject(job->plan, name, sizeof name), export_paper(job->options, job->kind),
-		job->stream, job->error);
 }
 
 static void roofline_add(struct roofline *roofline, const struct op *op, int64_t flops, int64_t bytes, int64_t time,
