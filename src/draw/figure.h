@@ -99,21 +99,6 @@ extern const char *const pipeline_names[PIPELINE_PARTS], *const pipeline_colours
 
 /* figure_bars: stacked bars, a row each. */
 
-enum { BAR_PARTS = LEDGER_PARTS };
-struct bar {
-	char name[200], said[64]; /* before it and behind it */
-	double part[BAR_PARTS]; /* all 0: the name heads what follows */
-};
-struct bars {
-	const char *title, *counts, *says; /* counts: what the axis counts; says: before the legend, "" */
-	const char *const *colour, *const *name; /* [parts] */
-	double unit; /* of the axis */
-	const struct bar *bar; /* [bars] */
-	uint32_t bars;
-	int parts;
-};
-enum status figure_bars(const struct bars *bars, struct canvas_paper paper, FILE *stream, struct error *error);
-
 /* What several plans need, a bar each, stacked by part. */
 enum status figure_needs(
 	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error);

@@ -16,6 +16,20 @@ const char *const time_colours[STEP_LIMITS] = { "#0072B2", "#56B4E9", "#E69F00",
 const char *const bar_colours[LEDGER_PARTS] = { "#E6E6E6", "#C44A00", "#BDBDBD", "#56B4E9", "#F5EA50", "#FFFFFF",
 	"#3B2A8C", "#009E73", "#777777" };
 
+enum { BAR_PARTS = LEDGER_PARTS };
+struct bar {
+	char name[200], said[64]; /* before it and behind it */
+	double part[BAR_PARTS]; /* all 0: the name heads what follows */
+};
+struct bars {
+	const char *title, *counts, *says; /* counts: what the axis counts; says: before the legend, "" */
+	const char *const *colour, *const *name; /* [parts] */
+	double unit; /* of the axis */
+	const struct bar *bar; /* [bars] */
+	uint32_t bars;
+	int parts;
+};
+
 struct stacks {
 	struct canvas canvas;
 	const struct bars *bars;
@@ -89,7 +103,7 @@ static void bars_draw_title(struct stacks *stacks, const char *text)
 		&stacks->canvas, EDGE, TOP - 16, canvas_cut(BOLD, stacks->canvas.paper.width - 2 * EDGE, name, cut));
 }
 
-enum status figure_bars(const struct bars *bars, struct canvas_paper paper, FILE *stream, struct error *error)
+static enum status figure_bars(const struct bars *bars, struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct stacks stacks = { .bars = bars };
 	double wide = paper.width - 2 * EDGE;

@@ -40,11 +40,10 @@ const struct op *holder_maker(const struct plan *plan, uint32_t storage)
 
 const char *holder_operator(const char *type, char text[40])
 {
-	const char *dot = strchr(type, '.');
-	type = dot && strchr(dot + 1, '.') ? dot + 1 : type;
-	type += strspn(type, "_");
-	type += strncmp(type, "native_", 7) == 0 ? 7 : 0;
-	snprintf(text, 40, "%.*s", (int)strcspn(type, "."), type);
+	const char *dot = strchr(type, '.'), *word = dot && strchr(dot + 1, '.') ? dot + 1 : type;
+	word += strspn(word, "_");
+	word += strncmp(word, "native_", 7) == 0 ? 7 : 0;
+	snprintf(text, 40, "%.*s", (int)strcspn(word, "."), word);
 	return text;
 }
 

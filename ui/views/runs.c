@@ -322,7 +322,7 @@ static void runs_draw_holders(struct frame *frame, struct rect rect, struct runs
 		} else if (change[i].bytes) {
 			const struct op *maker = holder_maker(change[i].plan, change[i].holder->first);
 			size_t used = strlen(holder_text(change[i].plan, change[i].holder, name, 100));
-			if (maker && change[i].holder->reason != ALIVE_PERSISTENT)
+			if (maker && *maker->module && change[i].holder->reason != ALIVE_PERSISTENT)
 				snprintf(name + used, sizeof name - used, "  %s", holder_pattern(maker->module, module, sizeof module));
 			runs_draw_holder(frame, rect.x, y, change[i].bytes, name);
 		}
