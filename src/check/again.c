@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "members.h"
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 #include "src/write/factors.h"
 #include "src/write/plan_json.h"
 

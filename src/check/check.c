@@ -3,7 +3,7 @@
 
 #include "check.h"
 #include "solver/shard/device_graph.h"
-#include "src/plan/choose.h"
+#include "src/decide/decide.h"
 #include "src/read/plan_file.h"
 #include "src/read/rules_file.h"
 #include "state.h"

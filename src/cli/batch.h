@@ -2,7 +2,7 @@
 #pragma once
 
 #include "src/base/complain.h"
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 #include "src/models/open.h"
 
 /* The scenario part of a command line: --set and --pin. Prints what is wrong; an exit status or EXIT_FINE. */

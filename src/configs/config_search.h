@@ -13,7 +13,7 @@
 
 #include "solver/pipeline/configuration.h"
 #include "src/models/models.h"
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 
 /* Gives the training step of a batch under a recomputation; a new reference. NULL with *status and *error: BAD_INPUT
  * where the graph can't have that batch. *guess, false before: whether it rests on what nobody knows (NOTE_GUESS). */

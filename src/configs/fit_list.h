@@ -1,7 +1,7 @@
 /* fit_list.h: changes of knobs that make a step fit its memory cap, each of them planned. */
 #pragma once
 
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 
 /* What a change does to the training run. */
 #define FIT_MEANINGS(X) \

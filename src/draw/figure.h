@@ -4,7 +4,7 @@
 #include "canvas.h"
 #include "solver/pipeline/timetable.h"
 #include "src/plan/host_pool.h"
-#include "src/plan/slowdown.h"
+#include "src/decide/slowdown.h"
 #include "src/plan/verdict.h"
 #include "src/read/plan_file.h"
 

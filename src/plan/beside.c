@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "beside.h"
-#include "planner.h"
 
 /* ---- the steps, and where their phases begin ---- */
 
@@ -273,28 +272,4 @@ void beside_free(struct beside *beside)
 {
 	arena_free(&beside->arena);
 	*beside = (struct beside){ 0 };
-}
-
-/* ---- as its file has it ---- */
-
-static bool has_addresses(const struct graph *graph)
-{
-	FOR(i, graph->tensors)
-		if (graph->tensor[i].has_address)
-			return true;
-	return false;
-}
-
-struct plan *plan_as_read(struct graph *graph, const char *rules_file, const atomic_bool *cancel, struct error *error)
-{
-	OWN(planner) planner = { .store = store_new(), .rules_file = rules_file, .control = { .cancel = cancel } };
-	OWN(scenario) scenario;
-	struct plan *plan = NULL;
-	scenario_init(&scenario);
-	enum status status = planner.store ? scenario_set(&scenario, "order=program", error) : fail_memory(error);
-	if (status == OK && has_addresses(graph))
-		status = scenario_set(&scenario, "layout=file", error);
-	if (status == OK)
-		plan = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, error);
-	return plan;
 }

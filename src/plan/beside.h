@@ -45,7 +45,3 @@ void beside_free(struct beside *beside);
 /* The other plan's position that stands where a position of the side's does: shares of the same stretch. A position
  * before or behind the step goes to its beginning or last position. O(1). */
 uint32_t beside_position(const struct beside *beside, int side, uint32_t position);
-
-/* A plan of a graph as its file has it: its order, its addresses where it has some. NULL with *error. cancel may be
- * NULL. */
-struct plan *plan_as_read(struct graph *graph, const char *rules_file, const atomic_bool *cancel, struct error *error);

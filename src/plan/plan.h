@@ -4,20 +4,9 @@
  *     plan            the result; questions that all readers ask
  *     verdict         whether it fits its device
  *     fsdp            what PyTorch reserves where fully_shard runs the step
- *     planner         a run: rules and store
- *     choose_schedule schedule=auto: a plan of every schedule that may be the best
- *     choose_kept     recompute=auto against the step with all kept
- *     choose          the candidates that are asked for
- *     few_layers      what plans of very many equal layers would come to
- *     prospects       candidates of a choice, foretold before any is planned
- *     choose_margin   how much of the cap is left to order and layout
- *     shortlist       which of several plans is taken
- *     assemble        one pass through the stages
  *     weigh           how much memory plans keep
  *     transform       the steps from graph to graph
  *     transformed     how long their result lives
- *     slowdown        time over memory: bound, plans, published strategies
- *     shard_moves     shardings of small graphs, judged by plans alone
  *     host_pool       host memory of offloaded tensors
  *     speed           samples and tokens a second, and what is reached of the peak
  *     timeline        live bytes over the order
@@ -214,3 +203,10 @@ enum alive_reason {
 void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *storage, uint32_t count,
 	struct order_explainer **kept, enum alive_reason *reason);
 extern const char *const alive_reason_text[]; /* "always", "this op", "unavoidable" ... */
+
+/* weigh: how much memory plans keep. */
+
+/* How many of the newest of these plans, oldest first, keep at most `limit` bytes together, what they share counted
+ * once; at least 1. What belongs to the graph as read isn't counted: it is there anyway. All of them when memory for
+ * counting is out. O(plans). */
+uint32_t plans_within(struct plan *const *plan, uint32_t plans, size_t limit);

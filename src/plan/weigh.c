@@ -1,6 +1,7 @@
 /* weigh.c: plans share graphs and results of stages with each other. Each is a piece with an address, counted at the
  * first plan that has it. */
-#include "planner.h"
+#include "plan.h"
+#include "src/stages/fit/stage.h"
 
 enum { PIECES_MOST = 16 + SHARD_RIVALS };
 

@@ -10,7 +10,7 @@
 #include "src/base/files.h"
 #include "src/models/open.h"
 #include "src/plan/beside.h"
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 #include "src/scenario/shard_mesh.h"
 #include "src/write/export.h"
 #include "worker.h"

@@ -26,11 +26,11 @@ typedef enum status transform_witness(
 
 #define MARGIN_NO_CAP (-BYTES_MAX)      /* a margin that leaves no cap */
 
-/* recompute=auto with nothing computed again but what pins say: no word of the knob, but what choose_kept.c makes of a
+/* recompute=auto with nothing computed again but what pins say: no word of the knob, but what variants.c makes of a
  * scenario. Choices that follow are those of recompute=none. */
 #define RECOMPUTE_KEPT RECOMPUTE_COUNT
 
-/* What choices are asked for besides what the scenario says, by whoever compares plans (choose.h). Nothing changes it
+/* What choices are asked for besides what the scenario says, by whoever compares plans (src/decide). Nothing changes it
  * on its way down; all 0: nothing. */
 struct plan_wish {
 	int64_t margin; /* bytes of the memory cap to leave free for what plans come to beyond the choices' models; < 0:

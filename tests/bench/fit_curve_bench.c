@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "src/base/clock.h"
-#include "src/plan/slowdown.h"
+#include "src/decide/slowdown.h"
 #include "src/read/input.h"
 
 #define CAPS 10000

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 
 /* Knobs as words, "devices=4 strategy=data", then pins, each behind a ';'. */
 static inline void scenario_add(struct scenario *scenario, const char *words)

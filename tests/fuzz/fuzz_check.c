@@ -8,7 +8,7 @@
 
 #include "src/check/check.h"
 #include "src/models/models.h"
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 #include "src/read/input.h"
 #include "src/write/plan_json.h"
 #include "as_file.h"

@@ -45,7 +45,7 @@
 #include "src/configs/outlook.h"
 #include "src/plan/beside.h"
 #include "src/plan/came_to.h"
-#include "src/plan/slowdown.h"
+#include "src/decide/slowdown.h"
 #include "src/plan/verdict.h"
 #include "src/session/commands.h"
 #include "src/session/session.h"

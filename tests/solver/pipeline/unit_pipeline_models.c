@@ -7,7 +7,7 @@
 #include "src/scenario/own_device.h"
 #include "src/plan/host_pool.h"
 #include "src/models/models.h"
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 

@@ -11,7 +11,7 @@
 #include "src/check/check.h"
 #include "src/check/state.h"
 #include "src/models/models.h"
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 #include "src/read/input.h"
 #include "src/stages/fit/stage.h"
 #include "tests/common/forged_step.h"

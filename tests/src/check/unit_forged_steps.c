@@ -7,7 +7,7 @@
 #include "solver/recompute/apply.h"
 #include "src/check/check.h"
 #include "src/check/state.h"
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 #include "src/stages/fit/stage.h"
 #include "tests/common/forged_step.h"
 #include "tests/common/planned.h"

@@ -2,7 +2,7 @@
 #include "tests/common/random_graph.h"
 #include "src/draw/groups.h"
 #include "src/write/data.h"
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 #include "src/plan/timeline.h"
 #include "tests/common/support.h"
 

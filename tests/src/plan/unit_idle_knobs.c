@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "src/plan/came_to.h"
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 #include "src/read/input.h"
 #include "src/scenario/idle_knobs.h"
 #include "tests/common/planned.h"

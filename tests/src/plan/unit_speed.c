@@ -1,7 +1,7 @@
 /* unit_speed.c: how fast steps are: tokens, samples, and the share of the peak, against sums of their own. */
 #include <math.h>
 
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 #include "src/read/input.h"
 #include "src/scenario/devices.h"
 #include "tests/common/support.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "src/models/models.h"
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/support.h"
 

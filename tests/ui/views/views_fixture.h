@@ -5,7 +5,7 @@
 #include <locale.h>
 #include <string.h>
 
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 #include "ui/views/view.h"
 
 enum { STEP, FIT, SEARCH, RUNS, DEVICES, MAP, ORDER, TENSORS, GRAPH };

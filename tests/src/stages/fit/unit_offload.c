@@ -1,7 +1,7 @@
 /* unit_offload.c: recomputation with storages in the host's memory. */
 #include <criterion/criterion.h>
 
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 #include "src/plan/verdict.h"
 #include "src/stages/fit/stage.h"
 #include "tests/common/fit_step.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "src/stages/fit/stage.h"
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 #include "src/plan/verdict.h"
 #include "tests/common/fit_step.h"
 #include "tests/common/random_step.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "solver/recompute/strategies.h"
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 #include "src/stages/fit/stage.h"
 #include "tests/common/fit_step.h"
 #include "tests/common/planned.h"

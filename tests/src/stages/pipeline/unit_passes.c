@@ -1,7 +1,7 @@
 /* unit_passes.c: passes of microbatches and ranks on streams: one clock with a step in one pass. */
 #include <stdio.h>
 
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 #include "src/stages/pipeline/times.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/support.h"

@@ -5,7 +5,7 @@
 
 #include "src/models/models.h"
 #include "src/plan/beside.h"
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 #include "src/plan/verdict.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/planned.h"

@@ -1,7 +1,6 @@
 /* few_layers.c: plans of a few equal layers, drawn out to all of them. */
-#include "choose.h"
+#include "decide.h"
 #include "src/stages/shard/stage.h"
-#include "verdict.h"
 
 #define SEGMENTS_MOST 3    /* kinds of layers that are cut down */
 #define MANY 24            /* a kind with fewer layers stays whole */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "src/models/models.h"
-#include "src/plan/choose.h"
-#include "src/plan/planner.h"
+#include "src/decide/decide.h"
+#include "src/decide/planner.h"
 #include "src/plan/verdict.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/planned.h"

@@ -1,8 +1,20 @@
-/* choose.h: the plan of a scenario: candidates, of which choose.h takes one. */
+/* decide.h: the plan of a scenario: candidates, each a wish and what it comes to, of which one is taken.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     planner    a run: rules and store, then a choice
+ *     decide     what its files share
+ *     shortlist  which of several plans is taken: the one comparison
+ *     assemble   one pass through the stages
+ *     choose     the table of candidates, and the loop over them
+ *     rounds     how much of the cap is left to order and layout
+ *     variants   other scenarios that answer the one asked for: all kept, each schedule
+ *     few_layers what plans of very many equal layers would come to
+ *     moves      shardings of small graphs, judged by plans alone
+ *     slowdown   time over memory: bound, plans, published strategies */
 #pragma once
 
-#include "plan.h"
-#include "transform.h"
+#include "src/plan/transform.h"
+#include "src/plan/verdict.h"
 
 /* shortlist: which of several plans is taken: the one place that compares them.
  *
@@ -34,6 +46,8 @@ struct shortlist {
 
 /* Takes the plan over; NULL: nothing happens. */
 void shortlist_add(struct shortlist *list, struct plan *plan);
+/* Adds all plans of another list, which is empty then. */
+void shortlist_join(struct shortlist *list, struct shortlist *other);
 /* The fastest within the limit, or else the smallest: what others have to beat. Lent; NULL: the list is empty. */
 struct plan *shortlist_leader(const struct shortlist *list);
 /* The one that is taken, or NULL; the list is empty then. */
@@ -42,7 +56,12 @@ void shortlist_drop(struct shortlist *list);
 /* The one of two plans, either of which may be NULL, that is taken within a limit; gives back the other. */
 struct plan *better_of(int64_t limit, struct plan *first, struct plan *second);
 
-/* assemble: one pass through the stages, without a choice between plans (choose.h makes it). */
+/* Whether a plan needs more than the memory cap; or so much more than a limit that no order and no layout takes off it
+ * what heuristics' arena has above that. */
+bool plan_is_over(const struct plan *plan);
+bool plan_is_far(const struct plan *quick, int64_t limit);
+
+/* assemble: one pass through the stages, without a choice between plans. */
 
 /* What a run plans, and with what. */
 struct planning {
@@ -51,6 +70,8 @@ struct planning {
 	const struct scenario *scenario;
 	struct error *error;
 };
+/* The end of a choice: the plan (may be NULL), limited where it was cancelled; what ends every run leaves none. */
+struct plan *planning_keep(const struct planning *planning, struct plan *plan);
 
 /* Of graph and scenario. */
 uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scenario);
@@ -105,24 +126,19 @@ struct plan_wish first_wish(const struct scenario *scenario);
 struct plan *choose_plan(const struct planning *planning, const struct plan *rival);
 /* The same by heuristics alone, without rivals. */
 struct plan *choose_quickly(const struct planning *planning);
-/* Either of both. With recompute=auto the better one of that and of the plan that recompute=none
+
+/* variants: other scenarios whose plans answer the one asked for. */
+
+/* A copy to be changed, and what plans it; not to be moved. */
+struct variant { struct planning planning; struct scenario scenario; };
+/* False: no memory. Else scenario_done(&variant->scenario). */
+bool variant_open(struct variant *variant, const struct planning *planning);
+
+/* choose_plan() or choose_quickly(). With recompute=auto the better one of that and of the plan that recompute=none
  * comes to, whose orders, cuts and shardings are sought for a step that keeps all: what keeps the cap so is not always
  * found on the way to what runs again. Under a search for shardings the step with all kept comes first, and where the
  * cap leaves it its fastest plan there is nothing else to look for. */
 struct plan *choose_fit(const struct planning *planning, const struct plan *rival, bool quick);
-
-/* choose_margin: how much of the memory cap choices leave to what order and layout add. */
-
-/* Whether a search over shardings counts what stays, which may be more or less than an arena: it starts without the
- * cap. */
-bool starts_without_cap(const struct scenario *scenario);
-
-/* Plans with other margins, as long as that helps: what the first plan has shown decides on the next. Takes over the
- * first plan; returns the best that fits, or that with the smallest arena. A round that is cancelled, or that the pins
- * forbid, leaves the best so far. *compared: rises by the plans made. NULL where no run goes on. */
-struct plan *choose_margin(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared);
-
-/* choose_schedule: schedule=auto: the best of the plans of the named schedules. */
 
 /* The step is cut over pipeline ranks, and their schedule is to be found. */
 bool has_free_schedule(const struct scenario *scenario);
@@ -135,41 +151,22 @@ bool has_free_schedule(const struct scenario *scenario);
  * heuristics alone. The plan's scenario is the one asked for. A new reference, or NULL with the error's status. */
 struct plan *choose_schedule(const struct planning *planning, bool quick);
 
-/* prospects: candidates of a choice whose plans are foretold before any is made: which is planned next, and when
- * enough are.
- *
- * The most promising one is planned first. What plans come to beside what was foretold of them is held against all
- * others: none is taken to come off better than the best of these did. */
+/* rounds: plans with other margins of the memory cap: what one has shown decides on the next. */
 
-struct prospect {
-	struct plan_wish wish;             /* that asks for it */
-	const struct sharding *sharding;   /* lent */
-	struct foretold comes_to;          /* foretold; once it is planned, the plan's */
-	bool open;                         /* not planned yet, nor known to come to nothing */
-	bool promised; /* a strategy's own, which nothing but its plan may rule out while it has a chance */
-};
-#define PROSPECTS_MOST (SHARD_RIVALS + 1)
+/* Whether a search over shardings counts what stays, which may be more or less than an arena: it starts without the
+ * cap. */
+bool starts_without_cap(const struct scenario *scenario);
 
-struct prospects {
-	struct prospect prospect[PROSPECTS_MOST];
-	uint32_t count, misses;            /* misses: plans in a row that were not better than the best */
-	struct foretold best;              /* what the best plan so far comes to */
-	double needs_off, time_off;        /* of all plans so far, the least of: what it came to / what was foretold of it */
-};
+/* As long as that helps. Takes over the first plan; returns the best that fits, or that with the smallest arena. A
+ * round that is cancelled, or that the pins forbid, leaves the best so far. *compared: rises by the plans made. NULL
+ * where no run goes on. */
+struct plan *rounds_fit(const struct planning *planning, struct plan *first, bool quick, uint32_t *compared);
+/* Adds plans of auto's search within other limits of what stays, without rivals; first: the one without a cap. The
+ * margin of the best of them; MARGIN_NO_CAP: there is none. *compared as above. */
+int64_t rounds_limits(
+	const struct planning *planning, const struct plan *first, struct shortlist *list, uint32_t *compared);
 
-/* Foretells the best plan so far. As few_layers_foretell(). */
-enum status prospects_begin(struct prospects *prospects, const struct few_layers *layers,
-	const struct planning *planning, const struct plan *best);
-
-/* Foretells one more. As few_layers_foretell(). */
-enum status prospects_add(struct prospects *prospects, const struct few_layers *layers, const struct planning *planning,
-	const struct prospect *prospect);
-/* The one to be planned next, or NONE where no other has a chance against the best so far. */
-uint32_t prospects_next(const struct prospects *prospects, const struct goal *goal);
-/* It was planned: what its plan comes to, NULL where there is none. better: it is the best so far. */
-void prospects_planned(struct prospects *prospects, uint32_t which, const struct foretold *came_to, bool better);
-
-/* shard_moves: shardings found by moves, each judged by a plan: where estimates of what stays say too little of the
+/* moves: shardings found by moves, each judged by a plan: where estimates of what stays say too little of the
  * arena. */
 
 /* What moves are made of and where they led. */
@@ -185,5 +182,5 @@ struct shard_moves {
  * the cap a move counts that takes less memory and less time than the best plan; from any, one that keeps the cap in
  * less time. best: the best plan so far. Nothing on graphs whose plans are too dear: the ops of all plans are bounded;
  * moves->left_out says so. OK, NO_MEMORY, CANCELLED. Free moves->found in any case. */
-enum status shard_moves_find(const struct planning *planning, const struct plan *const *start, uint32_t starts,
+enum status moves_find(const struct planning *planning, const struct plan *const *start, uint32_t starts,
 	const struct plan *best, struct shard_moves *moves);

@@ -1,5 +1,5 @@
 /* planner.c: a run: rules and store, then one pass or a choice of plans. */
-#include "choose.h"
+#include "decide.h"
 #include "planner.h"
 #include "src/read/rules_file.h"
 #include "src/scenario/shard_mesh.h"
@@ -105,6 +105,30 @@ enum status planner_least(struct planner *planner, struct graph *input, const st
 	least->above = fitted->impossible;
 	least->bytes = fitted->certificate.bytes;
 	return OK;
+}
+
+/* ---- as its file has it ---- */
+
+static bool has_addresses(const struct graph *graph)
+{
+	FOR(i, graph->tensors)
+		if (graph->tensor[i].has_address)
+			return true;
+	return false;
+}
+
+struct plan *plan_as_read(struct graph *graph, const char *rules_file, const atomic_bool *cancel, struct error *error)
+{
+	OWN(planner) planner = { .store = store_new(), .rules_file = rules_file, .control = { .cancel = cancel } };
+	OWN(scenario) scenario;
+	struct plan *plan = NULL;
+	scenario_init(&scenario);
+	enum status status = planner.store ? scenario_set(&scenario, "order=program", error) : fail_memory(error);
+	if (status == OK && has_addresses(graph))
+		status = scenario_set(&scenario, "layout=file", error);
+	if (status == OK)
+		plan = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, error);
+	return plan;
 }
 
 void planner_done(struct planner *planner)

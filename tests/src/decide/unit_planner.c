@@ -8,7 +8,7 @@
 #include "src/models/models.h"
 #include "src/read/input.h"
 #include "src/plan/beside.h"
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 #include "tests/common/support.h"
 
 static struct graph *sample(const char *path)

@@ -1,8 +1,7 @@
 /* assemble.c: one pass through the stages: a plan of their results. */
 
-#include "choose.h"
+#include "decide.h"
 #include "src/scenario/shard_mesh.h"
-#include "verdict.h"
 
 uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scenario)
 {

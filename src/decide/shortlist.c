@@ -1,6 +1,5 @@
 /* shortlist.c: plans of one choice. */
-#include "choose.h"
-#include "verdict.h"
+#include "decide.h"
 
 static bool keeps_limit(const struct goal *goal, const struct foretold *plan)
 {
@@ -55,6 +54,12 @@ void shortlist_add(struct shortlist *list, struct plan *plan)
 	list->plans = left + 1;
 }
 
+void shortlist_join(struct shortlist *list, struct shortlist *other)
+{
+	while (other->plans > 0)
+		shortlist_add(list, other->plan[--other->plans]);
+}
+
 /* The best by a goal, first of all within the limit. */
 static uint32_t best_of(const struct shortlist *list, const struct goal *goal)
 {
@@ -91,4 +96,29 @@ struct plan *better_of(int64_t limit, struct plan *first, struct plan *second)
 	shortlist_add(&list, first);
 	shortlist_add(&list, second);
 	return shortlist_take(&list);
+}
+
+bool plan_is_over(const struct plan *plan)
+{
+	int64_t budget = scenario_budget(&plan->scenario);
+	return budget >= 0 && plan_needs(plan) > budget;
+}
+
+bool plan_is_far(const struct plan *quick, int64_t limit)
+{
+	return plan_needs(quick) > limit + limit / 100 * 25;
+}
+
+struct plan *planning_keep(const struct planning *planning, struct plan *plan)
+{
+	enum status status = planning->error->status;
+	if (!plan)
+		return NULL;
+	plan->limited |= status == CANCELLED;
+	if (status != NO_MEMORY && status != LIMIT) {
+		error_set(planning->error, OK);
+		return plan;
+	}
+	plan_release(plan);
+	return NULL;
 }

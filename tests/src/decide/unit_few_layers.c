@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "src/plan/choose.h"
-#include "src/plan/planner.h"
+#include "src/decide/decide.h"
+#include "src/decide/planner.h"
 #include "src/plan/verdict.h"
 #include "src/stages/shard/stage.h"
 #include "tests/common/model_steps.h"

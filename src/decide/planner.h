@@ -2,8 +2,8 @@
  * by bounds alone, whether any plan keeps the cap. */
 #pragma once
 
-#include "plan.h"
-#include "transform.h"
+#include "src/plan/plan.h"
+#include "src/plan/transform.h"
 
 struct planner {
 	struct store *store;
@@ -30,6 +30,10 @@ void planner_done(struct planner *planner);
 struct plan *planner_run(struct planner *planner, struct graph *graph, const struct scenario *scenario,
 	enum planner_depth depth, struct error *error);
 
+/* A plan of a graph as its file has it: its order, its addresses where it has some. NULL with *error. cancel may be
+ * NULL. */
+struct plan *plan_as_read(struct graph *graph, const char *rules_file, const atomic_bool *cancel, struct error *error);
+
 /* ---- by bounds alone ---- */
 
 struct least {
@@ -43,10 +47,3 @@ struct least {
  * cap. OK, also where nothing is proved; else the status as planner_run()'s. Release least->transformed in any case. */
 enum status planner_least(struct planner *planner, struct graph *input, const struct scenario *scenario,
 	struct least *least, struct error *error);
-
-/* weigh: how much memory plans keep. */
-
-/* How many of the newest of these plans, oldest first, keep at most `limit` bytes together, what they share counted
- * once; at least 1. What belongs to the graph as read isn't counted: it is there anyway. All of them when memory for
- * counting is out. O(plans). */
-uint32_t plans_within(struct plan *const *plan, uint32_t plans, size_t limit);

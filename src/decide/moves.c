@@ -1,13 +1,12 @@
-/* shard_moves.c: shardings found by moves, each judged by a plan.
+/* moves.c: shardings found by moves, each judged by a plan.
  *
  * Searches of shardings limit what stays. On steps of a few ops most of an arena comes and goes, and many shardings
  * have the same estimate and keep the same: which of them keeps a cap is seen in plans alone. So single decisions are
  * changed, then pairs of them (hill climbing with two neighbourhoods; Hansen and Mladenovic, EJOR 130, 2001). */
 #include <stdlib.h>
 
-#include "choose.h"
+#include "decide.h"
 #include "src/stages/shard/stage.h"
-#include "verdict.h"
 
 #define MOVE_WORK 36000         /* ops of all plans */
 #define MOVE_PLANS 64           /* a start is not worth fewer */
@@ -39,7 +38,7 @@ struct climb {
 
 /* ---- decisions ---- */
 
-static uint32_t shard_moves_power(uint32_t base, uint32_t exponent)
+static uint32_t moves_power(uint32_t base, uint32_t exponent)
 {
 	uint32_t result = 1;
 	FOR(i, exponent)
@@ -58,7 +57,7 @@ static uint32_t wide(const struct units *units, const struct decision *decision)
 static void add_decision(struct climb *climb, struct decision decision)
 {
 	uint32_t axes = climb->at.mesh.axes;
-	decision.options = decision.of >= DECIDES_LATE ? axes : shard_moves_power(wide(climb->units, &decision), axes);
+	decision.options = decision.of >= DECIDES_LATE ? axes : moves_power(wide(climb->units, &decision), axes);
 	if (decision.options > 1 || decision.of >= DECIDES_LATE)
 		climb->decision[climb->decisions++] = decision;
 }
@@ -98,7 +97,7 @@ static bool keeps_place(const struct units *units, const struct sharding *shardi
 }
 
 /* Changes a decision to its option of that number; false where it can't be, or (another) where it is that already. */
-static bool shard_moves_decide(const struct units *units, struct sharding *sharding, const struct decision *decision,
+static bool moves_decide(const struct units *units, struct sharding *sharding, const struct decision *decision,
 	uint32_t option, bool another)
 {
 	uint32_t axes = sharding->mesh.axes, base = decision->of >= DECIDES_LATE ? 0 : wide(units, decision), t = decision->id;
@@ -179,7 +178,7 @@ static void keep_as_read(const struct units *units, struct sharding *sharding, u
 }
 
 /* From a decision that was changed on, in program order. moved [tensors]. */
-static void shard_moves_follow(
+static void moves_follow(
 	const struct units *units, struct sharding *sharding, const struct decision *decision, bool *moved)
 {
 	const struct graph *graph = units->graph;
@@ -222,7 +221,7 @@ static bool ends(const struct climb *climb)
 }
 
 /* Goes on from a sharding, which it takes over, where it is better. */
-static bool shard_moves_take(struct climb *climb, struct sharding *sharding)
+static bool moves_take(struct climb *climb, struct sharding *sharding)
 {
 	struct plan *plan = plan_of(climb, sharding);
 	int64_t needs = plan ? plan_needs(plan) : 0, time = plan ? plan_step_time(plan) : 0;
@@ -259,9 +258,9 @@ static bool try_options(struct climb *climb, const struct decision *first, const
 				fail_memory(climb->planning.error);
 				return any;
 			}
-			if (shard_moves_decide(climb->units, &next, first, i, true) &&
-				(!second || shard_moves_decide(climb->units, &next, second, k, true)))
-				any |= shard_moves_take(climb, &next);
+			if (moves_decide(climb->units, &next, first, i, true) &&
+				(!second || moves_decide(climb->units, &next, second, k, true)))
+				any |= moves_take(climb, &next);
 			else
 				sharding_free(&next);
 		}
@@ -280,9 +279,9 @@ static bool try_waves(struct climb *climb)
 				fail_memory(climb->planning.error);
 				return any;
 			}
-			if (shard_moves_decide(climb->units, &next, decision, k, true)) {
-				shard_moves_follow(climb->units, &next, decision, climb->moved);
-				any |= shard_moves_take(climb, &next);
+			if (moves_decide(climb->units, &next, decision, k, true)) {
+				moves_follow(climb->units, &next, decision, climb->moved);
+				any |= moves_take(climb, &next);
 			} else {
 				sharding_free(&next);
 			}
@@ -313,21 +312,21 @@ static bool try_pairs(struct climb *climb)
 
 struct estimated { int64_t cost; uint32_t code; };
 
-static int shard_moves_by_estimate(const void *left, const void *right)
+static int moves_by_estimate(const void *left, const void *right)
 {
 	const struct estimated *a = left, *b = right;
 	return a->cost != b->cost ? (a->cost < b->cost ? -1 : 1) : a->code < b->code ? -1 : a->code > b->code;
 }
 
 /* The sharding of a number; false where a decision can't be as it says. */
-static bool shard_moves_decode(const struct climb *climb, uint32_t code, struct sharding *sharding)
+static bool moves_decode(const struct climb *climb, uint32_t code, struct sharding *sharding)
 {
 	bool fits = true;
 	for (uint32_t i = 0; i < climb->decisions && fits; i++) {
 		const struct decision *decision = &climb->decision[i];
 		if (decision->of >= DECIDES_LATE)
 			continue;
-		fits = shard_moves_decide(climb->units, sharding, decision, code % decision->options, false);
+		fits = moves_decide(climb->units, sharding, decision, code % decision->options, false);
 		code /= decision->options;
 	}
 	return fits;
@@ -340,7 +339,7 @@ static enum status estimate_all(struct climb *climb, struct sharding *scratch, s
 	enum status status = OK;
 	for (uint32_t code = 0; code < size && status != NO_MEMORY; code++) {
 		struct sharding_cost cost;
-		status = shard_moves_decode(climb, code, scratch) ? sharding_sum_cost(sum, scratch, &cost) : INFEASIBLE;
+		status = moves_decode(climb, code, scratch) ? sharding_sum_cost(sum, scratch, &cost) : INFEASIBLE;
 		if (status == OK)
 			estimated[(*count)++] = (struct estimated){ cost.summed, code };
 	}
@@ -367,12 +366,12 @@ static void search_through(struct climb *climb, struct arena *arena)
 	if (status == OK && copied == OK && estimated &&
 		(sum = sharding_sum_new(climb->units, clock.clock, SHARD_EXPOSED, clock.microbatches)))
 		status = estimate_all(climb, &scratch, sum, (uint32_t)size, estimated, &count);
-	qsort(estimated, count, sizeof *estimated, shard_moves_by_estimate);
+	qsort(estimated, count, sizeof *estimated, moves_by_estimate);
 	climb->slower = true;
 	for (uint32_t i = 0; i < count && climb->work > rest && !ends(climb); i++) {
 		struct sharding next;
 		if (sharding_copy(climb->units, &climb->at, &next) != OK ||
-			!shard_moves_decode(climb, estimated[i].code, &next) || !shard_moves_take(climb, &next))
+			!moves_decode(climb, estimated[i].code, &next) || !moves_take(climb, &next))
 			sharding_free(&next);
 	}
 	if (status != OK || copied != OK || !sum)
@@ -400,7 +399,7 @@ static enum status climb_on(struct climb *climb)
 }
 
 /* From a plan, or (whole) from what every device of its mesh holds and runs alike. */
-static enum status shard_moves_climb_from(struct climb *climb, const struct plan *start, bool whole)
+static enum status moves_climb_from(struct climb *climb, const struct plan *start, bool whole)
 {
 	const struct sharded *sharded = start->sharded;
 	struct sharding next;
@@ -412,7 +411,7 @@ static enum status shard_moves_climb_from(struct climb *climb, const struct plan
 	if (status == OK && whole && (status = sharding_new(climb->units, &sharded->sharding.mesh, &next)) == OK) {
 		next.late_sums = climb->at.late_sums;
 		climb->slower = true;
-		whole = shard_moves_take(climb, &next);
+		whole = moves_take(climb, &next);
 		status = whole ? climb_on(climb) : OK;
 	} else if (status == OK) {
 		status = climb_on(climb);
@@ -421,7 +420,7 @@ static enum status shard_moves_climb_from(struct climb *climb, const struct plan
 	return status;
 }
 
-enum status shard_moves_find(const struct planning *planning, const struct plan *const *start, uint32_t starts,
+enum status moves_find(const struct planning *planning, const struct plan *const *start, uint32_t starts,
 	const struct plan *best, struct shard_moves *moves)
 {
 	struct climb climb = {
@@ -441,7 +440,7 @@ enum status shard_moves_find(const struct planning *planning, const struct plan 
 		climb.work = MOVE_WORK / (starts + 1);
 		moves->left_out |= !small;
 		if (small && (i == starts || from == best || plan_step_time(from) < climb.best))
-			status = shard_moves_climb_from(&climb, from, i == starts);
+			status = moves_climb_from(&climb, from, i == starts);
 	}
 	store_free(climb.stage.store);
 	if (status != OK)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/plan/planner.h"
+#include "src/decide/planner.h"
 #include "src/plan/verdict.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/planned.h"

@@ -1,0 +1,444 @@
+/* choose.c: candidates in, the better plan out.
+ *
+ * Choices on the way to a plan (recomputation, sharding, cuts) count with models; order and layout show what they come
+ * to. So plans are compared, by shortlist.c alone, and the stages are asked again with another wish: another share of
+ * the memory cap, a rival sharding, the least memory. */
+#include <float.h>
+
+#include "decide.h"
+#include "solver/base/names.h"
+#include "src/scenario/shard_mesh.h"
+
+#define SEEN_MOST 3
+
+/* A rival of a search's sharding. */
+struct candidate {
+	struct plan_wish wish;      /* that asks for it */
+	struct foretold comes_to;   /* foretold; once it is planned, the plan's. Else by its estimate alone */
+	bool open;                  /* not planned yet, nor known to come to nothing */
+	bool promised;              /* a strategy's own, which nothing but its plan may rule out while it has a chance */
+};
+
+/* Which is planned next, and when enough are. What plans come to beside what was foretold of them is held against all
+ * others: none is taken to come off better than the best of these did. */
+struct candidates {
+	struct candidate candidate[SHARD_RIVALS];
+	uint32_t count, misses;     /* misses: plans in a row that were not better than the best */
+	bool foretold;              /* what each would come to: else all are planned */
+	struct foretold best;       /* what the best plan so far comes to */
+	double needs_off, time_off; /* of all plans so far, the least of: what it came to / what was foretold of it */
+};
+
+struct choosing {
+	const struct planning *planning;
+	const struct plan *rival;   /* of another schedule, which only a better plan is worth planning against; or NULL */
+	struct shortlist list;      /* of all plans so far */
+	bool automatic;             /* strategy=auto */
+	bool limited;               /* cut short */
+	bool left_out;              /* moves, which the cap may need */
+	uint32_t compared;          /* shardings planned so far */
+	uint32_t foretold;          /* shardings of which a few layers alone were planned */
+	struct few_layers *layers;  /* of a step with very many that are equal; else NULL */
+	struct plan *first;         /* of all */
+	bool capped;                /* auto, which found the first without the cap */
+	struct sharded *seen[SEEN_MOST]; /* auto: results whose rivals were compared already, each kept alive */
+	uint32_t seens;
+};
+
+/* After a candidate: whether another one may follow. One that came to nothing leaves the others, but for what ends
+ * every run. */
+static bool choose_goes_on(struct choosing *choosing)
+{
+	struct error *error = choosing->planning->error;
+	choosing->limited |= error->status == CANCELLED;
+	if (error->status == NO_MEMORY || error->status == LIMIT)
+		return false;
+	error_set(error, OK);
+	return !choosing->limited;
+}
+
+/* ---- one candidate, against what it has to beat ---- */
+
+#define NEAR_PERCENT 3   /* heuristics alone are this near to a complete plan's arena */
+#define SLOW_PART 40     /* a glance longer than the best step by such a part */
+
+/* The best plan so far, or one that another schedule has shown. Lent. */
+static const struct plan *choose_leader(const struct choosing *choosing)
+{
+	const struct plan *leader = shortlist_leader(&choosing->list);
+	struct foretold ours = plan_came_to(leader), theirs = choosing->rival ? plan_came_to(choosing->rival) : ours;
+	return foretold_better(&choosing->list.goal, &theirs, &ours) ? choosing->rival : leader;
+}
+
+/* auto, whose best keeps the cap: whether no order of a rival's graph can be as fast. Of accumulated microbatches the
+ * time doesn't depend on the order. */
+static bool choose_is_slower(
+	const struct planning *planning, const struct plan *best, const struct transformed *transformed)
+{
+	int64_t least = transformed->pipelined ? transformed->pipelined->time
+		: plan_time_least(transformed->graph, transformed->sharded, planning->scenario, planning->stage->rules);
+	return least >= 0 && !is_as_fast(least, plan_step_time(best));
+}
+
+/* The same of a rival that heuristics planned: as it is far above the cap, by a bound on its step (of accumulated
+ * microbatches the time itself is one), or as a few passes say. */
+static bool choose_is_behind(const struct planning *planning, const struct plan *best, struct plan *quick)
+{
+	int64_t budget = scenario_budget(&best->scenario), time = plan_step_time(best);
+	bool once = best->scenario.value[K_microbatches] == 1;
+	if (budget >= 0 && plan_is_far(quick, budget))
+		return true;
+	if (!is_as_fast(plan_step_time(quick), time) && quick->time &&
+		(!once || (plan_time_bound(quick->time) == OK && !is_as_fast(quick->time->bound.bound, time))))
+		return true;
+	return once && scenario_seeks_time(planning->scenario) && plan_glance(planning, quick) - time > time / SLOW_PART;
+}
+
+/* Whether heuristics alone leave a rival a chance of less memory than the best. */
+static bool choose_has_chance(const struct plan *best, const struct plan *quick)
+{
+	return plan_needs(quick) <= plan_needs(best) + plan_needs(best) / 100 * NEAR_PERCENT;
+}
+
+/* Adds the plans of a wish, where it has a chance against the best so far; auto's also as heuristics planned it, as the
+ * complete one may be slower. sure: only what no order can mend rules it out. What its best plan comes to, and whether
+ * there is one. */
+static bool choose_plan_wish(
+	struct choosing *choosing, const struct plan_wish *wish, bool sure, struct foretold *comes_to)
+{
+	const struct planning *planning = choosing->planning;
+	const struct plan *best = choose_leader(choosing);
+	struct shortlist own = { .goal = choosing->list.goal };
+	struct transformed *transformed = stage_transform(
+		planning->stage, planning->input, planning->scenario, wish, false, planning->error);
+	bool by_time = choosing->automatic && !plan_is_over(best),
+		 open = transformed && !(by_time && choose_is_slower(planning, best, transformed));
+	struct plan *quick = open ? plan_transformed(planning, transformed, wish, true) : NULL;
+	choosing->compared++;
+	if (quick && (by_time ? !choose_is_behind(planning, best, quick) : sure || choose_has_chance(best, quick))) {
+		plan_each_order(planning, transformed, wish, false, &own);
+		quick->complete = true;    /* as a candidate: nothing better of it follows */
+		shortlist_add(&own, choosing->automatic ? plan_retain(quick) : NULL);
+	}
+	plan_release(quick);
+	transformed_release(transformed);
+	bool any = own.plans > 0;
+	if (any)
+		*comes_to = plan_came_to(shortlist_leader(&own));
+	shortlist_join(&choosing->list, &own);
+	return any;
+}
+
+/* ---- rivals: planned memory and time decide between shardings ---- */
+
+static const struct sharding *candidate_sharding(const struct candidate *candidate)
+{
+	return &candidate->wish.first->rival[candidate->wish.rival - 1];
+}
+
+/* Whether an earlier result had this sharding already, itself or as a rival: it was compared then, and the best so far
+ * only gets better. */
+static bool choose_has_seen(const struct choosing *choosing, const struct sharding *sharding)
+{
+	bool seen = false;
+	for (uint32_t i = 0; i < choosing->seens && !seen; i++) {
+		struct sharded *sharded = choosing->seen[i];
+		seen = sharding_equal(&sharded->shared->units, &sharded->sharding, sharding);
+		for (uint32_t k = 0; k < sharded->rivals && !seen; k++)
+			seen = sharding_equal(&sharded->shared->units, &sharded->rival[k], sharding);
+	}
+	return seen;
+}
+
+/* What a search's result has beside what it found. What auto promises to be no slower than, experts' shardings, is
+ * planned even where nothing keeps the cap so far. */
+static void candidates_list(const struct choosing *choosing, const struct plan *first, struct candidates *candidates)
+{
+	const struct sharded *sharded = first->sharded;
+	*candidates = (struct candidates) { .best = plan_came_to(first), .needs_off = DBL_MAX, .time_off = DBL_MAX };
+	FOR(i, sharded->rivals)
+		if (!choose_has_seen(choosing, &sharded->rival[i]))
+			candidates->candidate[candidates->count++] = (struct candidate) {
+				.wish = { .margin = first->fit_margin, .rival = 1 + i, .first = sharded },
+				.comes_to.time = sharded->rival_time[i], .open = true,
+				.promised = choosing->automatic && i < sharded->experts };
+}
+
+/* By so many thousandths a candidate may seem to be behind and is planned all the same. */
+#define SEEMS_NEAR 10
+#define MISSES_MOST 2      /* after so many plans in a row that were not better the rest is left */
+
+static void candidates_learn(struct candidates *candidates, const struct foretold *said, const struct foretold *came)
+{
+	double needs = said->needs > 0 ? (double)came->needs / (double)said->needs : 1,
+		   time = said->time > 0 ? (double)came->time / (double)said->time : 1;
+	candidates->needs_off = needs < candidates->needs_off ? needs : candidates->needs_off;
+	candidates->time_off = time < candidates->time_off ? time : candidates->time_off;
+}
+
+/* Of a step with very many equal layers: what each comes to. All are planned where that can't be foretold. False:
+ * cancelled, or no memory. */
+static bool candidates_foretell(struct choosing *choosing, const struct plan *first, struct candidates *candidates)
+{
+	const struct planning *planning = choosing->planning;
+	struct foretold said[SHARD_RIVALS], own;
+	enum status status = few_layers_foretell(choosing->layers, planning, &first->sharded->sharding, &own);
+	for (uint32_t i = 0; i < candidates->count && status == OK; i++)
+		status = few_layers_foretell(
+			choosing->layers, planning, candidate_sharding(&candidates->candidate[i]), &said[i]);
+	if (status != OK)
+		return status == INFEASIBLE;
+	candidates_learn(candidates, &own, &candidates->best);
+	FOR(i, candidates->count)
+		candidates->candidate[i].comes_to = said[i];
+	candidates->foretold = true;
+	choosing->foretold += candidates->count;
+	return true;
+}
+
+/* Whether a candidate may still be the best. */
+static bool candidate_has_chance(
+	const struct candidates *candidates, const struct candidate *candidate, const struct goal *goal)
+{
+	const struct foretold *said = &candidate->comes_to;
+	struct foretold hope = { (int64_t)((double)said->needs * candidates->needs_off * (1000 - SEEMS_NEAR) / 1000),
+		(int64_t)((double)said->time * candidates->time_off * (1000 - SEEMS_NEAR) / 1000) };
+	return !candidates->foretold || (foretold_better(goal, &hope, &candidates->best) &&
+		(candidates->misses < MISSES_MOST || candidate->promised));
+}
+
+/* The most promising one, as a fast leader rules others out; NULL: none has a chance. */
+static struct candidate *candidates_next(struct candidates *candidates, const struct goal *goal)
+{
+	struct candidate *next = NULL;
+	FOR(i, candidates->count) {
+		struct candidate *candidate = &candidates->candidate[i];
+		if (candidate->open && candidate_has_chance(candidates, candidate, goal) &&
+			(!next || foretold_better(goal, &candidate->comes_to, &next->comes_to)))
+			next = candidate;
+	}
+	return next;
+}
+
+static void candidates_plan(struct choosing *choosing, struct candidates *candidates)
+{
+	const struct goal *goal = &choosing->list.goal;
+	struct candidate *next;
+	while (choose_goes_on(choosing) && (next = candidates_next(candidates, goal))) {
+		struct foretold came = { INT64_MAX, INT64_MAX };
+		bool any = choose_plan_wish(choosing, &next->wish, candidates->foretold || next->promised, &came),
+			 better = any && foretold_better(goal, &came, &candidates->best);
+		if (any)
+			candidates_learn(candidates, &next->comes_to, &came);
+		candidates->best = better ? came : candidates->best;
+		candidates->misses = better ? 0 : candidates->misses + 1;
+		next->open = false;
+	}
+}
+
+/* What search and experts count is what stays; order and layout add what comes and goes. Adds the first plan and its
+ * rivals'. Takes the first plan over. */
+static void choose_judge(struct choosing *choosing, struct plan *first)
+{
+	struct candidates candidates;
+	choosing->limited |= first->limited;
+	shortlist_add(&choosing->list, plan_retain(first));
+	if (first->sharded && !choosing->limited && first->sharded->rivals > 0 && step_runs("choose.rivals")) {
+		candidates_list(choosing, first, &candidates);
+		if (!choosing->layers || candidates_foretell(choosing, first, &candidates))
+			candidates_plan(choosing, &candidates);
+		if (choosing->seens < SEEN_MOST)
+			choosing->seen[choosing->seens++] = sharded_retain(first->sharded);
+	}
+	plan_release(first);
+}
+
+/* ---- where candidates come from ---- */
+
+/* The first and its rivals, where it isn't found without the cap after rounds that fit choices to it. */
+static void choose_first(struct choosing *choosing)
+{
+	struct plan *plan = plan_retain(choosing->first);
+	if (!choosing->capped)
+		plan = rounds_fit(choosing->planning, plan, false, &choosing->compared);
+	if (plan)
+		choose_judge(choosing, plan);
+}
+
+static bool choose_limits_help(const struct choosing *choosing)
+{
+	return choosing->capped && choosing->first->transformed->fit_peak >= 0 && plan_is_over(choosing->first);
+}
+
+/* auto, whose first plan needs more than the cap: plans of what a search finds within other limits of what stays, as
+ * the arena may be more than that or less; and the rivals of the best of them. */
+static void choose_limits(struct choosing *choosing)
+{
+	struct plan_wish wish = { .rivals = RIVALS_ALONE, .first = choosing->first->sharded };
+	wish.margin = rounds_limits(choosing->planning, choosing->first, &choosing->list, &choosing->compared);
+	if (!choose_goes_on(choosing) || wish.margin == MARGIN_NO_CAP)
+		return;
+	struct plan *other = plan_once(choosing->planning, &wish, false);
+	choosing->compared += other != NULL;
+	if (other)
+		choose_judge(choosing, other);
+}
+
+static bool choose_least_helps(const struct choosing *choosing)
+{
+	const struct plan *best = shortlist_leader(&choosing->list);
+	const struct scenario *scenario = choosing->planning->scenario;
+	return best->sharded && choosing->automatic && scenario->value[K_recompute] != RECOMPUTE_AUTO &&
+		(!scenario_cuts(scenario) || plan_is_over(best));
+}
+
+/* What minred finds as a candidate of auto: it may be faster than what the estimate chose. Of a pipeline where nothing
+ * fits the cap so far. */
+static void choose_least(struct choosing *choosing)
+{
+	const struct planning *planning = choosing->planning;
+	const struct plan *best = shortlist_leader(&choosing->list);
+	struct foretold came;
+	struct plan_wish wish = { .margin = scenario_cuts(planning->scenario) ? best->fit_margin : MARGIN_NO_CAP,
+		.least = true, .first = choosing->first->sharded };
+	struct transformed *transformed = stage_transform(
+		planning->stage, planning->input, planning->scenario, &wish, false, planning->error);
+	if (transformed && !choose_has_seen(choosing, &transformed->sharded->sharding))
+		choose_plan_wish(choosing, &wish, true, &came);
+	transformed_release(transformed);
+}
+
+/* The plans of a sharding of an earlier result. */
+static void choose_told(struct choosing *choosing, const struct sharded *first, const struct sharding *told)
+{
+	struct plan_wish wish = { .margin = MARGIN_NO_CAP, .first = first, .told = told };
+	struct foretold came;
+	choosing->compared--;     /* was planned already, with others */
+	choose_plan_wish(choosing, &wish, true, &came);
+}
+
+/* Whether a plan may be as fast as any: the first of all keeps the cap, and its step, or the best's, is no longer than
+ * the least estimate. */
+static bool choose_is_fastest(const struct plan *first, const struct plan *best)
+{
+	const struct transformed *transformed = first->transformed;
+	bool estimated = transformed->sharded && !transformed->pipelined;
+	return !plan_is_over(first) && (!estimated || plan_step_time(best) <= transformed->sharded->cost.total);
+}
+
+static bool choose_moves_help(const struct choosing *choosing)
+{
+	const struct scenario *scenario = choosing->planning->scenario;
+	bool pinned = false;
+	FOR(i, scenario->pins)
+		pinned |= scenario->pin[i].kind == PIN_PLACEMENT;
+	return choosing->capped && !pinned && !choose_is_fastest(choosing->first, shortlist_leader(&choosing->list));
+}
+
+/* auto under a cap on a small graph: what moves from the fastest and from the best so far lead to. */
+static void choose_moves(struct choosing *choosing)
+{
+	OWN(plan) *best = plan_retain(shortlist_leader(&choosing->list));
+	const struct plan *start[] = { choosing->first, best };
+	struct shard_moves moves;
+	enum status status = moves_find(choosing->planning, start, 2, best, &moves);
+	choosing->compared += moves.plans;
+	choosing->left_out = moves.left_out && plan_is_over(choosing->first);
+	if (status == OK && moves.found.split)
+		choose_told(choosing, moves.from->sharded, &moves.found);
+	sharding_free(&moves.found);
+}
+
+static bool choose_order_helps(const struct choosing *choosing)
+{
+	const struct scenario *scenario = choosing->planning->scenario;
+	return scenario_searches(scenario) && choosing->automatic && scenario->value[K_order] == ORDER_FAST &&
+		plan_is_over(choosing->first);
+}
+
+/* order=fast within a cap: what candidates need depends on their orders, and so does which limits are tried next. The
+ * sharding that order=auto leads to is a candidate, too, so that auto takes no longer than with it. */
+static void choose_by_order(struct choosing *choosing)
+{
+	const struct plan *best = shortlist_leader(&choosing->list);
+	struct variant other;
+	if (!variant_open(&other, choosing->planning))
+		return;
+	other.scenario.value[K_order] = ORDER_AUTO;
+	struct plan *plan = choose_plan(&other.planning, best);
+	struct foretold ours = plan_came_to(best), theirs = plan ? plan_came_to(plan) : ours;
+	if (plan && !plan->limited && plan->sharded && foretold_better(&choosing->list.goal, &theirs, &ours)) {
+		choosing->compared += plan->compared;
+		choose_told(choosing, plan->sharded, &plan->sharded->sharding);
+	}
+	plan_release(plan);
+	scenario_done(&other.scenario);
+}
+
+/* docs/benchmarks.md says what each is worth. helps: NULL: always. */
+static const struct step {
+	const char *name;
+	bool (*helps)(const struct choosing *choosing);
+	void (*run)(struct choosing *choosing);
+} steps[] = {
+	{ "first", NULL, choose_first },
+	{ "choose.limits", choose_limits_help, choose_limits },
+	{ "choose.least", choose_least_helps, choose_least },
+	{ "choose.moves", choose_moves_help, choose_moves },
+	{ "choose.order", choose_order_helps, choose_by_order },
+};
+
+static void choose_among(struct choosing *choosing)
+{
+	choosing->capped = choosing->automatic && starts_without_cap(choosing->planning->scenario);
+	for (size_t i = 0; i < COUNT_OF(steps) && choose_goes_on(choosing); i++)
+		if ((!steps[i].helps || steps[i].helps(choosing)) && step_runs(steps[i].name))
+			steps[i].run(choosing);
+	choose_goes_on(choosing);
+}
+
+/* What was compared, and what wasn't. */
+static void choose_say(const struct choosing *choosing, struct plan *plan)
+{
+	if (plan->sharded && choosing->compared > 1)
+		plan->compared = choosing->compared;
+	plan->foretold = choosing->foretold;
+	plan->limited |= choosing->limited;
+	if (choosing->left_out)
+		note(plan->notes, NOTE_LEFT_OUT "shardings that differ in one or two ops, as the step has many ops");
+}
+
+struct plan_wish first_wish(const struct scenario *scenario)
+{
+	return (struct plan_wish) { .margin = starts_without_cap(scenario) ? MARGIN_NO_CAP : 0 };
+}
+
+struct plan *choose_plan(const struct planning *planning, const struct plan *rival)
+{
+	struct choosing choosing = { .planning = planning, .rival = rival, .compared = 1,
+		.automatic = scenario_strategy(planning->scenario) == STRATEGY_AUTO,
+		.list.goal = { GOAL_FASTEST, scenario_budget(planning->scenario) } };
+	struct plan_wish wish = first_wish(planning->scenario);
+	struct plan *first = plan_once(planning, &wish, false), *plan = NULL;
+	choosing.first = first;
+	if (first && (!first->sharded || !choosing.automatic ||
+		few_layers_new(planning, first->sharded->shared, &choosing.layers) == OK))
+		choose_among(&choosing);
+	if (planning->error->status == OK)
+		plan = shortlist_take(&choosing.list);
+	shortlist_drop(&choosing.list);
+	if (plan)
+		choose_say(&choosing, plan);
+	FOR(i, choosing.seens)
+		sharded_release(choosing.seen[i]);
+	few_layers_free(choosing.layers);
+	plan_release(first);
+	return plan;
+}
+
+struct plan *choose_quickly(const struct planning *planning)
+{
+	struct plan_wish wish = first_wish(planning->scenario);
+	struct plan *first = plan_once(planning, &wish, true);
+	return first ? rounds_fit(planning, first, true, &(uint32_t) { 1 }) : NULL;
+}
