@@ -21,7 +21,7 @@ static enum status read_snapshot(
 	struct layout_request *request, struct input *input, bool trace, struct buffers_csv *csv, struct error *error)
 {
 	struct snapshot snapshot;
-	enum status status = (trace ? trace_read : snapshot_read)(input_source(input), &snapshot, error);
+	enum status status = snapshot_of_input(input, trace, &snapshot, error);
 	if (status == OK)
 		status = snapshot_buffers(&snapshot, request->device, csv, &request->report.facts, error);
 	if (status == OK)

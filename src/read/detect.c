@@ -192,6 +192,9 @@ static enum input_kind json_kind(const struct view *view)
 		return INPUT_AUTOPARALLEL;
 	if (detect_contains(view, "\"tidemark\""))
 		return INPUT_PLAN;
+	if (detect_contains(view, "\"device_traces\"") ||
+		(detect_contains(view, "\"segments\"") && detect_contains(view, "\"total_size\"")))
+		return INPUT_SNAPSHOT;
 	if (detect_contains(view, "\"traceEvents\""))
 		return INPUT_TRACE;
 	if (detect_contains(view, "\"zero_optimization\"") || detect_contains(view, "\"train_batch_size\"") ||

@@ -137,11 +137,9 @@ static struct graph *open_fx(const struct opening *opening, struct error *error)
 
 static struct graph *open_events(const struct opening *opening, struct error *error)
 {
-	enum status (*reader)(struct source, struct snapshot *, struct error *) =
-		opening->kind == INPUT_TRACE ? trace_read : snapshot_read;
 	struct snapshot snapshot;
 	struct graph *graph = NULL;
-	if (reader(input_source(opening->input), &snapshot, error) == OK)
+	if (snapshot_of_input(opening->input, opening->kind == INPUT_TRACE, &snapshot, error) == OK)
 		graph = snapshot_graph(&snapshot, opening->options->graph, SNAPSHOT_ALLOCS_MOST, error);
 	snapshot_free(&snapshot);
 	return graph;

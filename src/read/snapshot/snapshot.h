@@ -14,6 +14,7 @@
  *     pickle     walks over a Python pickle, builds nothing
  *     stacks     stack traces, each once
  *     snapshot   reads snapshots
+ *     json       reads snapshots kept as JSON
  *     trace      reads traces of torch.profiler
  *     buffers    buffers and lives out of a trace
  *     addresses  real addresses as offsets in one memory
@@ -109,6 +110,8 @@ struct snapshot {
  * snapshot.h reads, no snapshot, no events in it, sizes out of range. Free with snapshot_free(), after an error too.
  * O(bytes); 24 bytes of memory for an event, four for an entry of the memo, and each stack trace once. */
 enum status snapshot_read(struct source source, struct snapshot *snapshot, struct error *error);
+/* The same of a file that is open, a trace or a snapshot, also one that was kept as JSON. */
+enum status snapshot_of_input(struct input *input, bool trace, struct snapshot *snapshot, struct error *error);
 /* The same from a trace of torch.profiler with profile_memory=True (trace.c): one step of it, its devices in order; an
  * op's name, and with with_stack=True Python's functions, are frames. Free with snapshot_free(), after an error too.
  * O(bytes + events log events). */

@@ -83,6 +83,7 @@ Test(detect, knows_binaries_by_their_first_bytes)
 	EXPECT("\x08\x01\x12\x06\x0a\x04\x0a\x02\x08\x01", INPUT_UNKNOWN); /* TensorFlow's SavedModel */
 	EXPECT("SQLite format 3\0", INPUT_DATABASE);
 	EXPECT("\x89HDF\r\n\x1a\n\0", INPUT_WEIGHTS);
+	EXPECT("{\"device_traces\": [[]]}", INPUT_SNAPSHOT);
 	EXPECT("GGUF\x03\0\0\0", INPUT_WEIGHTS);
 	EXPECT("\x40\0\0\0\0\0\0\0{\"__metadata__\":{", INPUT_WEIGHTS);
 	EXPECT("\x1f\x8b\x08\0", INPUT_PACKED);

@@ -5,6 +5,7 @@
 #include "src/read/snapshot/snapshot.h"
 #include "tests/common/named.h"
 #include "tests/common/support.h"
+#include "tests/fuzz/as_file.h"
 
 /* ---- pickles made here ----------------------------------------------------------------------- */
 
@@ -440,5 +441,26 @@ Test(snapshot, memory_may_end_anywhere)
 		struct snapshot_facts facts;
 		struct error error;
 		refused.status = read_all(&pickle, &csv, &facts, &error);
+	}
+}
+
+Test(snapshot, kept_as_json)
+{
+	static const char text[] = " {\"segments\": [], \"device_traces\": [[{\"action\": \"alloc\", \"addr\": 4096, \"size\": 512, "
+		"\"frames\": [{\"filename\": \"a.py\", \"line\": 3, \"name\": \"f\"}], \"time_us\": 1.5, \"category\": null, "
+		"\"user\": true}, {\"action\": \"free_completed\", \"addr\": 4096, \"size\": 512}]]}";
+	for (size_t cut = sizeof text - 1; cut > 1; cut -= cut > 100 ? 40 : 1) {
+		char path[40];
+		struct snapshot snapshot = { 0 };
+		struct error error = { 0 };
+		int descriptor = as_file(text, cut, path);
+		struct input *input = input_open(path, &error);
+		enum status status = snapshot_of_input(input, false, &snapshot, &error);
+		cr_expect_eq(status, cut == sizeof text - 1 ? OK : BAD_INPUT, "%zu: %s", cut, error.text);
+		cr_expect_eq(snapshot.events, status == OK ? 2 : 0);
+		cr_expect(status == OK || error.text[0]);
+		snapshot_free(&snapshot);
+		input_close(input);
+		close(descriptor);
 	}
 }
