@@ -139,15 +139,13 @@ static enum status models_complete(struct model_config *config, struct error *er
 	if (config->family == FAMILY_LLAMA && config->rope_width > config->head_width)
 		return refuse(error, "the part with positions, %lld, is wider than a head, %lld",
 			(long long)config->rope_width, (long long)config->head_width);
-	if (config->family == FAMILY_LLAMA && config->rope_width % 2 != 0)
-		return refuse(error, "rotary positions need heads of even width, not %lld", (long long)config->rope_width);
+	if ((config->family == FAMILY_LLAMA || config->family == FAMILY_DEEPSEEK) && config->rope_width % 2 != 0)
+		return refuse(error, "rotary positions need an even width, not %lld", (long long)config->rope_width);
 	if (config->family == FAMILY_LLAMA && config->experts > 0 && (config->top_k == 0 || config->expert_ffn == 0))
 		return refuse(error, "experts need --top-k and --expert-ffn");
 	if (config->family == FAMILY_VIT && config->image % config->patch != 0)
 		return refuse(error, "image %lld is not a multiple of patch %lld", (long long)config->image,
 			(long long)config->patch);
-	if (config->family == FAMILY_DEEPSEEK && config->rope_width % 2 != 0)
-		return refuse(error, "rotary positions need an even width, not %lld", (long long)config->rope_width);
 	if ((config->family == FAMILY_MOE || config->family == FAMILY_DEEPSEEK || config->experts > 0) &&
 		config->top_k > config->experts)
 		return refuse(error, "top-k %lld is more than experts %lld", (long long)config->top_k,

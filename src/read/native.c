@@ -346,6 +346,18 @@ static enum status read_inplace(struct reader *reader, const struct value *recor
 	return OK;
 }
 
+static enum status read_op_growth(struct reader *reader, const struct value *record, const struct op *op,
+	const struct op_growth **grows, struct keys *known)
+{
+	enum status status = record_op_growth(&reader->names, record, op, reader->batch, grows, known);
+	return status == BAD_INPUT
+		? read_native_bad(reader,
+			"op \"%.100s\": \"per_sample\" must have \"flops\" or \"arguments\", pairs of a place and a number, "
+			"and \"workspace_at\" pairs of a batch and bytes, the graph's own among them, both ascending",
+			op->name)
+		: status == OK ? OK : fail_memory(reader->error);
+}
+
 static enum status read_op(struct reader *reader, const struct value *record)
 {
 	struct keys known = { .key = { "k", "id", "op", "phase", "mod", "in", "out", "flops", "workspace", "inplace",
@@ -358,41 +370,25 @@ static enum status read_op(struct reader *reader, const struct value *record)
 	char *extra;
 	struct collective said = collective_unsaid();
 	const struct op_growth *grows = NULL;
-	enum status status = name_member(reader, record, &op.name);
-	if (status == OK)
-		status = text_member(reader, record, "op", &op.type);
-	if (status == OK)
-		status = text_member(reader, record, "mod", &module);
-	if (status == OK)
-		status = text_member(reader, record, "src", &op.src);
-	if (status == OK)
-		status = word_member(reader, record, "phase", phase_names, PHASE_COUNT, &phase);
-	if (status == OK)
-		status = number_member(reader, record, "flops", &op.flops, &has_flops);
-	if (status == OK)
-		status = number_member(reader, record, "workspace", &op.workspace, &op.has_workspace);
-	if (status == OK)
-		record_origin(&reader->names, record, &op, &known);
-	if (status == OK && collective_of_type(op.type) != COLLECTIVE_KINDS) {
+	TRY(name_member(reader, record, &op.name));
+	TRY(text_member(reader, record, "op", &op.type));
+	TRY(text_member(reader, record, "mod", &module));
+	TRY(text_member(reader, record, "src", &op.src));
+	TRY(word_member(reader, record, "phase", phase_names, PHASE_COUNT, &phase));
+	TRY(number_member(reader, record, "flops", &op.flops, &has_flops));
+	TRY(number_member(reader, record, "workspace", &op.workspace, &op.has_workspace));
+	record_origin(&reader->names, record, &op, &known);
+	if (collective_of_type(op.type) != COLLECTIVE_KINDS) {
 		record_collective(record, collective_of_type(op.type), &said, &known);
 		op.collective = &said;
 	}
-	if (status == OK && record_arguments(&reader->names, record, &op.arguments) != OK)
-		status = fail_memory(reader->error);
-	for (uint32_t i = 0; status == OK && op.arguments && i < op.arguments->values; i += 1 + op.arguments->value[i].within)
+	if (record_arguments(&reader->names, record, &op.arguments) != OK)
+		return fail_memory(reader->error);
+	for (uint32_t i = 0; op.arguments && i < op.arguments->values; i += 1 + op.arguments->value[i].within)
 		keys_add(&known, op.arguments->value[i].key);
-	if (status == OK && reader->captured[0])
-		status = record_op_growth(&reader->names, record, &op, reader->batch, &grows, &known);
-	if (status == BAD_INPUT && reader->error->status == OK)
-		return read_native_bad(reader,
-			"op \"%.100s\": \"per_sample\" must have \"flops\" or \"arguments\", pairs of a place and a number, "
-			"and \"workspace_at\" pairs of a batch and bytes, the graph's own among them, both ascending",
-			op.name);
-	if (status == NO_MEMORY)
-		fail_memory(reader->error);
-	if (status == OK)
-		status = unknown_members(reader, record, &known, &extra);
-	TRY(status);
+	if (reader->captured[0])
+		TRY(read_op_growth(reader, record, &op, &grows, &known));
+	TRY(unknown_members(reader, record, &known, &extra));
 	op.extra = extra;
 	op.has_phase = phase >= 0;
 	op.phase = phase >= 0 ? (uint8_t)phase : PHASE_FORWARD;
@@ -405,12 +401,10 @@ static enum status read_op(struct reader *reader, const struct value *record)
 	uint32_t id = draft_op(reader->draft, &op);
 	if (id == NONE || (grows && draft_op_grows(reader->draft, id, grows) != OK))
 		return fail_memory(reader->error);
-	status = read_native_read_names(reader, record, "in", id, READ);
-	if (status == OK)
-		status = read_native_read_names(reader, record, "out", id, WRITE);
-	if (status == OK)
-		status = read_inplace(reader, record, id);
-	return status == OK ? read_native_read_names(reader, record, "after", id, AFTER) : status;
+	TRY(read_native_read_names(reader, record, "in", id, READ));
+	TRY(read_native_read_names(reader, record, "out", id, WRITE));
+	TRY(read_inplace(reader, record, id));
+	return read_native_read_names(reader, record, "after", id, AFTER);
 }
 
 static enum status read_native_read_header(struct reader *reader, const struct value *record)

@@ -265,10 +265,10 @@ static enum status add_instruction(
 	if (opcode(instruction, "get-tuple-element"))
 		return one ? flat_part(flat, scope, instruction, instruction->index, value)
 			: flat_bad(flat, instruction, "has no operand");
-	if ((opcode(instruction, "bitcast") || opcode(instruction, "add-dependency") ||
-			opcode(instruction, "optimization-barrier") || opcode(instruction, "all-reduce-done") ||
-			opcode(instruction, "async-update")) &&
-		one && scope->value[instruction->operand[0]].count == instruction->shape->leaves) {
+	static const char *const passes[] = { "bitcast", "add-dependency", "optimization-barrier", "all-reduce-done",
+		"async-update" };
+	if (name_index(passes, COUNT_OF(passes), instruction->opcode) >= 0 && one &&
+		scope->value[instruction->operand[0]].count == instruction->shape->leaves) {
 		*value = scope->value[instruction->operand[0]];
 		return OK;
 	}

@@ -313,65 +313,69 @@ struct raw {
 	bool waiting;
 };
 
+/* How it is spread over devices. */
+static void proto_read_spread(
+	struct reader *reader, const struct wire_field *field, struct hlo_instruction *instruction)
+{
+	switch (field->number) {
+	case 28:
+		reader->module->unpartitioned |= hlo_partitioned_away((const char *)field->body.at, wire_size(field->body));
+		break;
+	case 40: hlo_add_devices(reader->module, instruction->shards = shards_of(field->body, 0)); break;
+	case 49: case 87: case 92: case 93: proto_read_groups(reader, field, instruction); break;
+	case 52: instruction->group = 2; break; /* source_target_pairs */
+	default: break;
+	}
+}
+
+/* Numbers, and lists of them, which are bytes where they are packed. */
+static bool proto_read_numbers(const struct wire_field *field, struct raw *raw)
+{
+	switch (field->number) {
+	case 9: case 13: raw->instruction.index = field->value < NONE ? (uint32_t)field->value : raw->instruction.index; break;
+	case 35: raw->id = raw->instruction.id = (int64_t)field->value; break;
+	case 36: return wire_integers(field, &raw->operand, &raw->operands, &raw->operand_room, NONE - 1);
+	case 38: return wire_integers(field, &raw->call, &raw->calls, &raw->call_room, NONE - 1);
+	default: break;
+	}
+	return true;
+}
+
 static enum status proto_read_instruction(struct reader *reader, struct wire body, struct raw *raw)
 {
 	struct hlo_instruction *instruction = &raw->instruction;
 	struct wire_field field;
-	enum status status = OK;
 	instruction->name = instruction->opcode = "";
 	if (!(instruction->shape = arena_alloc(reader->arena, 1, sizeof *instruction->shape)))
 		return fail_memory(reader->error);
-	while (status == OK && wire_next(&body, &field)) {
-		bool bytes = field.type == 2;
+	while (wire_next(&body, &field)) {
+		if (!proto_read_numbers(&field, raw))
+			return fail_memory(reader->error);
+		if (field.type != 2)
+			continue;
 		switch (field.number) {
-		case 1:
-			if (bytes && !(instruction->name = proto_text_of(reader, field.body)))
-				status = fail_memory(reader->error);
-			break;
-		case 2:
-			if (bytes && !(instruction->opcode = proto_text_of(reader, field.body)))
-				status = fail_memory(reader->error);
-			break;
+		case 1: instruction->name = proto_text_of(reader, field.body); break;
+		case 2: instruction->opcode = proto_text_of(reader, field.body); break;
 		case 3:
-			if (bytes && !instruction->shape->parts && !instruction->shape->rank)
-				status = proto_read_shape(reader, field.body, 0, instruction->shape);
+			if (!instruction->shape->parts && !instruction->shape->rank)
+				TRY(proto_read_shape(reader, field.body, 0, instruction->shape));
 			break;
-		case 7: if (bytes) status = proto_read_metadata(reader, field.body, instruction); break;
-		case 9: case 13: if (field.value < NONE) instruction->index = (uint32_t)field.value; break;
-		case 16: if (bytes) instruction->labels = labels(reader, field.body); break;
-		case 30: if (bytes) instruction->lhs_contracting = contracted(reader, field.body); break;
-		case 35: raw->id = instruction->id = (int64_t)field.value; break;
-		case 36:
-			if (!wire_integers(&field, &raw->operand, &raw->operands, &raw->operand_room, NONE - 1))
-				status = fail_memory(reader->error);
-			break;
-		case 38:
-			if (!wire_integers(&field, &raw->call, &raw->calls, &raw->call_room, NONE - 1))
-				status = fail_memory(reader->error);
-			break;
-		case 28:
-			if (bytes)
-				reader->module->unpartitioned |= hlo_partitioned_away(
-					(const char *)field.body.at, wire_size(field.body));
-			break;
-		case 40: if (bytes) hlo_add_devices(reader->module, instruction->shards = shards_of(field.body, 0)); break;
-		case 43: if (bytes) instruction->trips = trip_count(field.body); break;
-		case 49: case 87: case 92: case 93: if (bytes) proto_read_groups(reader, &field, instruction); break;
+		case 7: TRY(proto_read_metadata(reader, field.body, instruction)); break;
+		case 16: instruction->labels = labels(reader, field.body); break;
+		case 30: instruction->lhs_contracting = contracted(reader, field.body); break;
+		case 43: instruction->trips = trip_count(field.body); break;
 		case 74:
-			if (bytes && !instruction->alias &&
-				!(instruction->alias = arena_alloc(
-					  reader->arena, count_fields(body, 74) + 1, sizeof *instruction->alias)))
-				status = fail_memory(reader->error);
-			else if (bytes)
-				proto_add_alias(field.body, instruction->alias, &instruction->aliases);
+			if (!instruction->alias && !ROOM(reader->arena, instruction->alias, count_fields(body, 74) + 1))
+				return fail_memory(reader->error);
+			proto_add_alias(field.body, instruction->alias, &instruction->aliases);
 			break;
-		case 52: if (bytes) instruction->group = 2; break; /* source_target_pairs */
-		default: break;
+		default: proto_read_spread(reader, &field, instruction);
 		}
+		if (!instruction->name || !instruction->opcode)
+			return fail_memory(reader->error);
 	}
-	if (status == OK && (body.broken || !*instruction->name || !*instruction->opcode))
-		status = proto_bad(reader, "an instruction without a name or opcode");
-	return status;
+	return body.broken || !*instruction->name || !*instruction->opcode
+		? proto_bad(reader, "an instruction without a name or opcode") : OK;
 }
 
 static int proto_by_id(const void *a, const void *b)

@@ -285,9 +285,8 @@ static enum status text_read_operands(struct parser *parser, struct hlo_instruct
 {
 	HELD uint32_t *operand = NULL;
 	size_t room = 0;
-	enum status status = OK;
 	bool literal = strcmp(instruction->opcode, "constant") == 0 || strcmp(instruction->opcode, "parameter") == 0;
-	for (;;) {
+	do {
 		scan_skip(&parser->scan);
 		struct span span = scan_balanced(&parser->scan);
 		while (span.end > span.at && strchr(" \r\n\t", span.end[-1]))
@@ -299,28 +298,25 @@ static enum status text_read_operands(struct parser *parser, struct hlo_instruct
 		if (literal) {
 			int64_t number = 0;
 			if (*instruction->opcode == 'p' && (!scan_number(name, &number) || number >= NONE - 1))
-				status = scan_bad(&parser->scan, "a parameter's number was expected");
+				return scan_bad(&parser->scan, "a parameter's number was expected");
 			instruction->index = (uint32_t)number;
 		} else if (scan_length(name)) {
 			const char *text = scan_keep(&parser->scan, name);
 			uint32_t id = text ? names_find(&parser->names, text) : NONE;
 			if (!text || !mem_reserve(&operand, &room, instruction->operands + 1, sizeof *operand))
-				status = scan_no_memory(&parser->scan);
-			else if (id == NONE)
-				status = scan_bad(&parser->scan, "operand \"%.60s\" of \"%.60s\" is not known before it", text, instruction->name);
-			else
-				operand[instruction->operands++] = id;
+				return scan_no_memory(&parser->scan);
+			if (id == NONE)
+				return scan_bad(&parser->scan, "operand \"%.60s\" of \"%.60s\" is not known before it", text, instruction->name);
+			operand[instruction->operands++] = id;
 		}
-		if (status != OK || !scan_take(&parser->scan, ','))
-			break;
-	}
-	if (status == OK && !scan_take(&parser->scan, ')'))
-		status = scan_bad(&parser->scan, "a ) was expected after the operands of \"%.60s\"", instruction->name);
-	if (status == OK && !(instruction->operand = arena_alloc(parser->scan.arena, instruction->operands, sizeof *operand)))
-		status = scan_no_memory(&parser->scan);
-	if (status == OK && instruction->operands)
-		memcpy(instruction->operand, operand, instruction->operands * sizeof *operand);
-	return status;
+	} while (scan_take(&parser->scan, ','));
+	if (!scan_take(&parser->scan, ')'))
+		return scan_bad(&parser->scan, "a ) was expected after the operands of \"%.60s\"", instruction->name);
+	if (!ROOM(parser->scan.arena, instruction->operand, instruction->operands))
+		return scan_no_memory(&parser->scan);
+	if (instruction->operands)
+		COPY(instruction->operand, operand, instruction->operands);
+	return OK;
 }
 
 /* ", key=value", on the same line or the next; a key without a value is passed over. */

@@ -623,29 +623,24 @@ static enum status onnx_describe(struct reader *reader, struct wire graph)
 {
 	struct wire_field field;
 	const char *name = NULL;
-	char version[200], advice[300],
-		assumed[500] =
-			"weights are parameters, their values are not looked at; views share memory with what they are of";
+	char version[200], advice[300], assumed[500];
+	struct words words = { assumed, sizeof assumed, 0 };
 	while (wire_next(&graph, &field))
 		if (field.number == 2 && field.type == 2)
 			name = onnx_text_of(reader, field.body);
-	size_t used = strlen(assumed);
+	words_add(
+		&words, "weights are parameters, their values are not looked at; views share memory with what they are of");
 	if (reader->subgraphs)
-		snprintf(assumed + used, sizeof assumed - used,
-			"\n%u graph%s inside of ops (loops, branches) %s not opened: their memory is not counted",
+		words_add(&words, "\n%u graph%s inside of ops (loops, branches) %s not opened: their memory is not counted",
 			reader->subgraphs, reader->subgraphs == 1 ? "" : "s", reader->subgraphs == 1 ? "is" : "are");
-	used = strlen(assumed);
 	if (reader->opened)
-		snprintf(assumed + used, sizeof assumed - used,
-			"\n%u condition%s known: the branch that is taken replaces its If", reader->opened,
+		words_add(&words, "\n%u condition%s known: the branch that is taken replaces its If", reader->opened,
 			reader->opened == 1 ? " is" : "s are");
-	used = strlen(assumed);
 	if (reader->functions)
-		snprintf(assumed + used, sizeof assumed - used,
-			"\n%u function%s of the model %s not opened: %s one op where it is called", reader->functions,
+		words_add(&words, "\n%u function%s of the model %s not opened: %s one op where it is called", reader->functions,
 			reader->functions == 1 ? "" : "s", reader->functions == 1 ? "is" : "are",
 			reader->functions == 1 ? "it is" : "each is");
-	struct words words = { version, sizeof version, 0 };
+	words = (struct words){ version, sizeof version, 0 };
 	words_add(&words, "IR %llu", (unsigned long long)reader->ir);
 	if (reader->opset)
 		words_add(&words, ", opset %llu", (unsigned long long)reader->opset);

@@ -102,7 +102,7 @@ static inline enum status pickle_push(struct machine *machine, struct pickle_val
 	return OK;
 }
 
-static enum status push_kind(struct machine *machine, enum pickle_kind kind)
+static enum status push_kind(struct machine *machine, unsigned kind)
 {
 	return pickle_push(machine, (struct pickle_value){ .kind = (uint8_t)kind, .memo = NONE });
 }
@@ -140,20 +140,20 @@ static enum status pop_mark(struct machine *machine, size_t *from)
 }
 
 /* Puts one value in the place of all from there on. */
-static enum status pickle_replace(struct machine *machine, size_t from, enum pickle_kind kind)
+static enum status pickle_replace(struct machine *machine, size_t from, unsigned kind)
 {
 	machine->depth = from;
 	return push_kind(machine, kind);
 }
 
-static enum status replace_marked(struct machine *machine, enum pickle_kind kind)
+static enum status replace_marked(struct machine *machine, unsigned kind)
 {
 	size_t from = 0;
 	TRY(pop_mark(machine, &from));
 	return pickle_replace(machine, from, kind);
 }
 
-static enum status replace_top(struct machine *machine, size_t values)
+static enum status replace_top(struct machine *machine, unsigned values)
 {
 	TRY(need(machine, values));
 	return pickle_replace(machine, machine->depth - values, PICKLE_OTHER);
@@ -169,7 +169,7 @@ static uint32_t memo_entry(const struct pickle_value *value)
 }
 
 /* What stands above its collection comes into it. */
-static enum status pickle_fill(struct machine *machine, size_t from, enum pickle_kind kind)
+static enum status pickle_fill(struct machine *machine, size_t from, unsigned kind)
 {
 	if (from == 0 || from <= floor_of(machine) || machine->stack[from - 1].kind != kind)
 		return pickle_refuse(machine,
@@ -193,21 +193,22 @@ static enum status pickle_fill(struct machine *machine, size_t from, enum pickle
 	return status;
 }
 
-static enum status fill_marked(struct machine *machine, enum pickle_kind kind)
+static enum status fill_marked(struct machine *machine, unsigned kind)
 {
 	size_t from = 0;
 	TRY(pop_mark(machine, &from));
 	return pickle_fill(machine, from, kind);
 }
 
-static enum status fill_top(struct machine *machine, size_t values, enum pickle_kind kind)
+static enum status fill_top(struct machine *machine, unsigned kind)
 {
+	size_t values = kind == PICKLE_DICT ? 2 : 1;
 	TRY(need(machine, values + 1));
 	return pickle_fill(machine, machine->depth - values, kind);
 }
 
 /* DICT and LIST: the collection comes after what is in it. */
-static enum status fill_new(struct machine *machine, enum pickle_kind kind)
+static enum status fill_new(struct machine *machine, unsigned kind)
 {
 	size_t from = 0;
 	TRY(pop_mark(machine, &from));
@@ -306,11 +307,12 @@ static enum status push_number(struct machine *machine, int64_t number)
 	return pickle_push(machine, (struct pickle_value){ .kind = PICKLE_NUMBER, .number = number, .memo = NONE });
 }
 
-static enum status pickle_whole_number(struct machine *machine, unsigned bytes, bool negative)
+/* Those of four bytes have a sign. */
+static enum status pickle_whole_number(struct machine *machine, unsigned bytes)
 {
 	uint64_t number;
 	TRY(pickle_take_number(machine, bytes, &number));
-	return push_number(machine, negative ? (int64_t)(int32_t)(uint32_t)number : (int64_t)number);
+	return push_number(machine, bytes == 4 ? (int64_t)(int32_t)(uint32_t)number : (int64_t)number);
 }
 
 /* LONG1 and LONG4: two's complement. Addresses may be above 2^63 and take nine bytes, of which the last is 0: they
@@ -396,43 +398,61 @@ static enum status duplicate(struct machine *machine)
 	return pickle_push(machine, copy);
 }
 
+static const struct {
+	enum status (*run)(struct machine *machine, unsigned of);
+	unsigned of; /* a kind, or bytes or values */
+} opcodes[256] = {
+	['}'] = { push_kind, PICKLE_DICT },
+	[']'] = { push_kind, PICKLE_LIST },
+	['u'] = { fill_marked, PICKLE_DICT },
+	['e'] = { fill_marked, PICKLE_LIST },
+	['s'] = { fill_top, PICKLE_DICT },
+	['a'] = { fill_top, PICKLE_LIST },
+	['d'] = { fill_new, PICKLE_DICT },
+	['l'] = { fill_new, PICKLE_LIST },
+	['q'] = { put_of, 1 },
+	['r'] = { put_of, 4 },
+	['h'] = { get_row, 1 },
+	['j'] = { get_row, 4 },
+	['K'] = { pickle_whole_number, 1 },
+	['M'] = { pickle_whole_number, 2 },
+	['J'] = { pickle_whole_number, 4 },
+	[0x8a] = { long_number, 1 },
+	[0x8b] = { long_number, 4 },
+	['U'] = { text, 1 },
+	[0x8c] = { text, 1 },
+	['T'] = { text, 4 },
+	['X'] = { text, 4 },
+	[0x8d] = { text, 8 },
+	['C'] = { skipped, 1 },
+	['B'] = { skipped, 4 },
+	[0x8e] = { skipped, 8 },
+	[0x96] = { skipped, 8 },
+	['G'] = { fixed_size, 8 },
+	['N'] = { push_kind, PICKLE_OTHER },
+	[')'] = { push_kind, PICKLE_OTHER },
+	[0x88] = { push_kind, PICKLE_OTHER },
+	[0x89] = { push_kind, PICKLE_OTHER },
+	[0x8f] = { push_kind, PICKLE_OTHER },
+	['t'] = { replace_marked, PICKLE_OTHER },
+	[0x91] = { replace_marked, PICKLE_OTHER },
+	[0x85] = { replace_top, 1 },
+	[0x86] = { replace_top, 2 },
+	[0x87] = { replace_top, 3 },
+};
+
 static enum status pickle_step(struct machine *machine, unsigned char code)
 {
+	if (opcodes[code].run)
+		return opcodes[code].run(machine, opcodes[code].of);
 	switch (code) {
 	case 0x95: return pickle_take(machine, NULL, 8); /* FRAME: a hint for reading ahead */
 	case '(': return push_mark(machine);
 	case '0': return pickle_pop(machine);
 	case '1': return pop_to_mark(machine);
 	case '2': return duplicate(machine);
-	case '}': return push_kind(machine, PICKLE_DICT);
-	case ']': return push_kind(machine, PICKLE_LIST);
-	case 'u': return fill_marked(machine, PICKLE_DICT);
-	case 'e': return fill_marked(machine, PICKLE_LIST);
-	case 's': return fill_top(machine, 2, PICKLE_DICT);
-	case 'a': return fill_top(machine, 1, PICKLE_LIST);
-	case 'd': return fill_new(machine, PICKLE_DICT);
-	case 'l': return fill_new(machine, PICKLE_LIST);
-	case 0x94: return pickle_put(machine, machine->memos); /* MEMOIZE */
-	case 'q': return put_of(machine, 1);
-	case 'r': return put_of(machine, 4);
-	case 'h': return get_row(machine, 1);
-	case 'j': return get_row(machine, 4);
-	case 'K': return pickle_whole_number(machine, 1, false);
-	case 'M': return pickle_whole_number(machine, 2, false);
-	case 'J': return pickle_whole_number(machine, 4, true);
-	case 0x8a: return long_number(machine, 1);
-	case 0x8b: return long_number(machine, 4);
-	case 0x8c: case 'U': return text(machine, 1);
-	case 'X': case 'T': return text(machine, 4);
-	case 0x8d: return text(machine, 8);
-	case 'C': return skipped(machine, 1);
-	case 'B': return skipped(machine, 4);
-	case 0x8e: case 0x96: return skipped(machine, 8);
-	case 'G': return fixed_size(machine, 8);
-	case 'N': case 0x88: case 0x89: case ')': case 0x8f: return push_kind(machine, PICKLE_OTHER);
-	case 't': case 0x91: return replace_marked(machine, PICKLE_OTHER);
-	case 0x85: case 0x86: case 0x87: return replace_top(machine, code - 0x84u);
 	case 0x90: return add_items(machine);
+	case 0x94: return pickle_put(machine, machine->memos); /* MEMOIZE */
 	default: return pickle_unknown(machine, code);
 	}
 }
