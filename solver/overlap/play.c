@@ -263,7 +263,7 @@ int64_t play_step(struct play *play, int64_t most)
 			}
 		int64_t soonest = INT64_MAX;
 		FOR(s, streams)
-			soonest = at[s] != NONE && end[s] < soonest ? end[s] : soonest;
+			soonest = at[s] != NONE ? smaller_of(end[s], soonest) : soonest;
 		if (soonest == INT64_MAX)
 			return now;
 		now = soonest;

@@ -111,6 +111,8 @@ static void recompute_bound_look_at(
 	turn->there = loose->persistent + loose->workspace[turn->op];
 	FOR(s, loose->storages) {
 		turn->priced[s] = loose->droppable[s];
+		FOR_ITEMS(reader, &loose->readers, s)
+			turn->needed[s] |= after[reader];
 		if (!loose->droppable[s] && loose->bytes[s] > 0 && recompute_bound_stays(loose, s, before, after))
 			turn->there += loose->bytes[s] + (copies ? loose->copies[s] : 0);
 	}
@@ -118,10 +120,6 @@ static void recompute_bound_look_at(
 		bool counted = !loose->droppable[s] && loose->bytes[s] > 0 && recompute_bound_stays(loose, s, before, after);
 		turn->there += counted ? 0 : loose->bytes[s];
 		turn->priced[s] = false;
-	}
-	FOR(s, loose->storages) {
-		FOR_ITEMS(reader, &loose->readers, s)
-			turn->needed[s] |= after[reader];
 	}
 	recompute_bound_find_held(bounds, turn, after);
 	FOR(s, loose->storages)

@@ -61,17 +61,17 @@ enum status recompute_fold_find(const struct recompute_step *step, struct recomp
 	HELD struct coloured *MAKE(list, step->storages);
 	uint32_t count = 0;
 	*fold = (struct recompute_fold){ 0 };
-	bool fine = ROOM(&fold->arena, fold->of, step->storages) &&
+	NEED(ROOM(&fold->arena, fold->of, step->storages) &&
 		ROOM(&fold->arena, fold->members.start, step->storages + 1u) &&
-		ROOM(&fold->arena, fold->members.item, step->storages) && colour && list && find_colours(step, colour);
-	for (uint32_t s = 0; s < step->storages && fine; s++) {
+		ROOM(&fold->arena, fold->members.item, step->storages) && colour && list && find_colours(step, colour));
+	FOR(s, step->storages) {
 		fold->of[s] = NONE;
 		if (step->droppable[s] && step->bytes[s] > SMALL && step->fixed[s] == RECOMPUTE_FREE)
 			list[count++] = (struct coloured){ colour[s], s };
 	}
-	if (fine && count > 0)
+	if (count > 0)
 		qsort(list, count, sizeof *list, recompute_fold_by_colour);
-	for (uint32_t i = 0, end, used = 0; i < count && fine; i = end) {
+	for (uint32_t i = 0, end, used = 0; i < count; i = end) {
 		for (end = i + 1; end < count && list[end].colour == list[i].colour; end++)
 			;
 		if (end - i < 2)
@@ -83,7 +83,7 @@ enum status recompute_fold_find(const struct recompute_step *step, struct recomp
 		fold->members.start[++fold->classes] = used;
 		fold->most = end - i > fold->most ? end - i : fold->most;
 	}
-	return fine ? OK : NO_MEMORY;
+	return OK;
 }
 
 void recompute_fold_free(struct recompute_fold *fold)

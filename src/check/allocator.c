@@ -265,7 +265,7 @@ bool check_allocator(const struct buffers *buffers, bool expandable, int64_t lim
 enum status check_two_steps(const struct check *check, struct arena *arena, struct buffers *buffers)
 {
 	const struct graph *graph = check->graph;
-	int64_t ops = graph->ops > 0 ? graph->ops : 1, steps = graph_of_allocations(check->input) ? 1 : 2;
+	int64_t ops = larger_of(graph->ops, 1), steps = graph_of_allocations(check->input) ? 1 : 2;
 	NEED(ROOM(arena, buffers->lower, 2 * (size_t)check->items) &&
 		ROOM(arena, buffers->upper, 2 * (size_t)check->items) && ROOM(arena, buffers->size, 2 * (size_t)check->items));
 	for (int64_t k = 0; k < steps * check->items; k++) {
@@ -277,7 +277,7 @@ enum status check_two_steps(const struct check *check, struct arena *arena, stru
 		if (storage && storage->persistent && storage->kind == KIND_OPTIMIZER && csr_length(&graph->users, item) > 0) {
 			lower = ops;
 			FOR_ITEMS(user, &graph->users, item)
-				lower = check->position[user] < lower ? check->position[user] : lower;
+				lower = smaller_of(check->position[user], lower);
 		}
 		if (storage && storage->live_out)
 			upper = storage->persistent || begin + ops == steps * ops ? steps * ops : lower + ops;

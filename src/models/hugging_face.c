@@ -362,16 +362,15 @@ static enum status take_others(
 	const json_t *file, const struct hf_type *type, struct hugging_face *model, struct error *error)
 {
 	struct model_config *config = &model->config;
-	enum status status = OK;
 	if (config->family == FAMILY_VIT) {
 		const json_t *labels = json_object_get(file, "id2label");
 		int64_t count = json_is_object(labels) ? (int64_t)json_object_size(labels) : 2;
-		status = hugging_face_take_number(file, "num_labels", 2, 1 << 30, count, HF_REQUIRED, &config->classes, error);
-		if (status == OK && config->classes < 2)
+		TRY(hugging_face_take_number(file, "num_labels", 2, 1 << 30, count, HF_REQUIRED, &config->classes, error));
+		if (config->classes < 2)
 			return refuse(error, "id2label has %lld labels: expected at least 2", (long long)count);
 	}
 	if (config->family == FAMILY_T5)
-		status = take_projection(file, config, error);
+		TRY(take_projection(file, config, error));
 	int64_t every = json_integer_value(json_object_get(file, "moe_layer_freq"));
 	if (json_integer_value(json_object_get(file, "n_group")) > 1)
 		config->router_nodes = json_integer_value(json_object_get(file, "topk_group"));
@@ -395,13 +394,10 @@ static enum status take_others(
 	config->positions += type->more_positions;
 	if (config->shared_plain && config->shared_experts)
 		config->shared_ffn = config->shared_experts * config->expert_ffn;
-	if (status == OK)
-		status = take_layer_kinds(file, config, error);
-	if (status == OK)
-		status = take_rotary(file, type, config, error);
-	if (status == OK)
-		status = take_dense_layers(file, config, error);
-	return status == OK ? take_window(file, type, model, error) : status;
+	TRY(take_layer_kinds(file, config, error));
+	TRY(take_rotary(file, type, config, error));
+	TRY(take_dense_layers(file, config, error));
+	return take_window(file, type, model, error);
 }
 
 /* ---- keys nobody knows ---- */

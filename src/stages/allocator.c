@@ -14,7 +14,7 @@ enum status allocator_buffers(const struct ordered *ordered, const struct laid_o
 	struct arena *arena, struct buffers *buffers)
 {
 	const struct graph *graph = ordered->graph;
-	int64_t ops = graph->ops > 0 ? graph->ops : 1;
+	int64_t ops = larger_of(graph->ops, 1);
 	size_t most = (size_t)laid_out->items * (size_t)steps;
 	uint32_t *position = arena_alloc(arena, graph->ops, sizeof *position);
 	*buffers = (struct buffers){ .lower = arena_alloc(arena, most, sizeof *buffers->lower),

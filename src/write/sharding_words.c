@@ -147,10 +147,9 @@ char *sharding_hlo(const struct units *units, const struct mesh *mesh, uint32_t 
 	words_add(&words, "]<=[");
 	if (straight)
 		words_add(&words, "%u]", devices);
-	for (uint32_t i = 0; i < axes && !straight; i++)
-		words_add(&words, "%u%s", mesh->axis[i].size, i + 1 < axes ? "," : "]T(");
-	for (uint32_t i = 0; i < axes && !straight; i++)
-		words_add(&words, "%u%s", order[i], i + 1 < axes ? "," : ")");
+	for (uint32_t i = 0; i < 2 * axes && !straight; i++)
+		words_add(&words, "%u%s", i < axes ? mesh->axis[i].size : order[i - axes],
+			(i + 1) % axes ? "," : i < axes ? "]T(" : ")");
 	words_add(&words, "%s}", copies > 1 ? " last_tile_dim_replicate" : "");
 	return text;
 }

@@ -70,6 +70,11 @@ static void recall(struct line_edit *line, const struct history *history, uint32
 	line->recalled = back;
 }
 
+static bool line_edit_is(const char *name, const char *key, const char *other)
+{
+	return strcmp(name, key) == 0 || strcmp(name, other) == 0;
+}
+
 bool line_key(struct line_edit *line, const struct key_press *key, const struct history *history)
 {
 	const char *name = key->name;
@@ -77,7 +82,7 @@ bool line_key(struct line_edit *line, const struct key_press *key, const struct 
 		line_edit_insert(line, key->code);
 	else if (strcmp(name, "Backspace") == 0)
 		erase(line, line_edit_before(line, line->cursor), line->cursor);
-	else if (strcmp(name, "Delete") == 0 || strcmp(name, "^D") == 0)
+	else if (line_edit_is(name, "Delete", "^D"))
 		erase(line, line->cursor, line_edit_after(line, line->cursor));
 	else if (strcmp(name, "^W") == 0)
 		erase(line, word_before(line), line->cursor);
@@ -85,17 +90,17 @@ bool line_key(struct line_edit *line, const struct key_press *key, const struct 
 		erase(line, 0, line->cursor);
 	else if (strcmp(name, "^K") == 0)
 		erase(line, line->cursor, line->length);
-	else if (strcmp(name, "left") == 0 || strcmp(name, "^B") == 0)
+	else if (line_edit_is(name, "left", "^B"))
 		line->cursor = line_edit_before(line, line->cursor);
-	else if (strcmp(name, "right") == 0 || strcmp(name, "^F") == 0)
+	else if (line_edit_is(name, "right", "^F"))
 		line->cursor = line_edit_after(line, line->cursor);
-	else if (strcmp(name, "Home") == 0 || strcmp(name, "^A") == 0)
+	else if (line_edit_is(name, "Home", "^A"))
 		line->cursor = 0;
-	else if (strcmp(name, "End") == 0 || strcmp(name, "^E") == 0)
+	else if (line_edit_is(name, "End", "^E"))
 		line->cursor = line->length;
-	else if (strcmp(name, "up") == 0 || strcmp(name, "^P") == 0)
+	else if (line_edit_is(name, "up", "^P"))
 		recall(line, history, line->recalled + 1);
-	else if (strcmp(name, "down") == 0 || strcmp(name, "^N") == 0)
+	else if (line_edit_is(name, "down", "^N"))
 		recall(line, history, line->recalled ? line->recalled - 1 : 0);
 	else
 		return false;

@@ -190,16 +190,13 @@ static bool order_command(void *state, struct model *model, enum command_id comm
 		return false;
 	uint32_t position = view->schedule.position[model->op];
 	switch (command) {
-	case COMMAND_RUN_OP:
-		go(view, model, view->stepping ? (int64_t)position + 1 : position);
-		view->stepping = true;
-		break;
 	case COMMAND_CLICK:
 		if (order_rows_at(&view->rows, model->click_y - 1) != NONE)
 			go(view, model, order_rows_at(&view->rows, model->click_y - 1));
 		break;
+	case COMMAND_RUN_OP:
 	case COMMAND_STEP_BACK:
-		go(view, model, view->stepping ? (int64_t)position - 1 : position);
+		go(view, model, position + view->stepping * (command == COMMAND_RUN_OP ? (int64_t)1 : -1));
 		view->stepping = true;
 		break;
 	case COMMAND_ACTIVATE: view->stepping = !view->stepping; break;

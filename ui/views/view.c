@@ -141,7 +141,7 @@ bool view_command(struct model *model, enum command_id command)
 	if (plan->graph->ops == 0)
 		return false;
 	uint32_t position = model_position(model);
-	int64_t column = model->zoom_count / 64 > 1 ? model->zoom_count / 64 : 1;
+	int64_t column = larger_of(model->zoom_count / 64, 1);
 	switch (command) {
 	case COMMAND_LEFT: model_go(model, (int64_t)position - 1); break;
 	case COMMAND_RIGHT: model_go(model, (int64_t)position + 1); break;

@@ -389,7 +389,7 @@ static enum status flat_simulate(struct flat *flat, int64_t *peak)
 			if (live > BYTES_MAX)
 				return refuse(flat->error, "the sizes of a computation's buffers overflow");
 		}
-		*peak = live + flat->op[i].workspace > *peak ? live + flat->op[i].workspace : *peak;
+		*peak = larger_of(*peak, live + flat->op[i].workspace);
 		live -= dying[i];
 	}
 	return *peak > BYTES_MAX ? refuse(flat->error, "the sizes of a computation's buffers overflow") : OK;

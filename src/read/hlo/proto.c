@@ -437,7 +437,6 @@ static enum status proto_finish(
 	struct reader *reader, struct body *body, int64_t id, struct hlo_computation *computation, int64_t root)
 {
 	const struct order *order = NULL;
-	enum status status = OK;
 	computation->instructions = (uint32_t)body->raws;
 	ROOM(reader->arena, computation->instruction, body->raws);
 	MAKE(body->number, body->raws);
@@ -453,15 +452,15 @@ static enum status proto_finish(
 	FOR_SIZE(i, reader->orders)
 		if (reader->order[i].computation == id)
 			order = &reader->order[i];
-	for (size_t i = 0; order && i < order->count && status == OK; i++) {
+	for (size_t i = 0; order && i < order->count; i++) {
 		uint32_t next = find_id(body->number, body->raws, order->instruction[i]);
 		if (next != NONE)
-			status = proto_place(reader, body, next);
+			TRY(proto_place(reader, body, next));
 	}
-	for (uint32_t i = 0; i < body->raws && status == OK; i++)
-		status = proto_place(reader, body, i);
+	FOR(i, body->raws)
+		TRY(proto_place(reader, body, i));
 	computation->root = NONE;
-	for (uint32_t i = 0; i < body->placed && status == OK; i++) {
+	FOR(i, body->placed) {
 		struct raw *raw = &body->raw[body->order[i]];
 		struct hlo_instruction *instruction = &raw->instruction;
 		instruction->operands = (uint32_t)raw->operands;
@@ -471,18 +470,18 @@ static enum status proto_finish(
 			return fail_memory(reader->error);
 		FOR_SIZE(k, raw->operands)
 			instruction->operand[k] = body->raw[find_id(body->number, body->raws, raw->operand[k])].placed;
-		for (size_t k = 0; k < raw->calls && status == OK; k++)
+		FOR_SIZE(k, raw->calls)
 			if ((instruction->call[k] = find_id(reader->computation, reader->module->computations, raw->call[k])) == NONE)
-				status = proto_bad(reader, "a call of a computation that isn't there");
+				return proto_bad(reader, "a call of a computation that isn't there");
 		computation->instruction[i] = *instruction;
 		if (raw->id == root)
 			computation->root = i;
 	}
-	if (status == OK && computation->root == NONE && root)
+	if (computation->root == NONE && root)
 		return proto_bad(reader, "a computation's root is none of its instructions");
-	if (status == OK && computation->root == NONE)
+	if (computation->root == NONE)
 		computation->root = computation->instructions - 1;
-	return status;
+	return OK;
 }
 
 static void body_free(struct body *body)
@@ -592,35 +591,33 @@ static enum status proto_read_module(struct reader *reader, struct wire body)
 	struct wire_field field;
 	struct wire again = body;
 	uint32_t count = 0, next = 0;
-	enum status status = OK;
 	reader->module->name = "module";
-	while (status == OK && wire_next(&again, &field)) {
-		bool bytes = field.type == 2;
-		count += bytes && field.number == 3;
-		if (bytes && field.number == 1 && !(reader->module->name = proto_text_of(reader, field.body)))
-			status = fail_memory(reader->error);
-		else if (field.number == 6)
+	while (wire_next(&again, &field)) {
+		if (field.number == 6)
 			reader->entry = (int64_t)field.value;
-		else if (bytes && field.number == 7)
-			status = proto_read_schedule(reader, field.body);
-		else if (bytes && field.number == 8)
-			status = proto_read_aliases(reader, field.body);
-		else if (bytes && field.number == 15)
-			read_devices(reader, field.body);
-		else if (bytes && field.number == 17)
-			status = proto_read_tables(reader, field.body);
+		if (field.type != 2)
+			continue;
+		switch (field.number) {
+		case 1:
+			if (!(reader->module->name = proto_text_of(reader, field.body)))
+				return fail_memory(reader->error);
+			break;
+		case 3: count++; break;
+		case 7: TRY(proto_read_schedule(reader, field.body)); break;
+		case 8: TRY(proto_read_aliases(reader, field.body)); break;
+		case 15: read_devices(reader, field.body); break;
+		case 17: TRY(proto_read_tables(reader, field.body)); break;
+		default: break;
+		}
 	}
-	if (status == OK && (again.broken || count == 0))
+	if (again.broken || count == 0)
 		return proto_bad(reader, "the module is broken or has no computations");
-	if (status == OK)
-		status = number_computations(reader, body, count);
-	for (again = body; status == OK && wire_next(&again, &field);)
+	TRY(number_computations(reader, body, count));
+	while (wire_next(&body, &field))
 		if (field.number == 3 && field.type == 2)
-			status = proto_read_computation(reader, field.body, &reader->module->computation[next++]);
-	if (status == OK &&
-		(reader->module->entry = find_id(reader->computation, reader->module->computations, reader->entry)) == NONE)
-		return proto_bad(reader, "the entry computation isn't there");
-	return status;
+			TRY(proto_read_computation(reader, field.body, &reader->module->computation[next++]));
+	reader->module->entry = find_id(reader->computation, reader->module->computations, reader->entry);
+	return reader->module->entry == NONE ? proto_bad(reader, "the entry computation isn't there") : OK;
 }
 
 /* A module's first field is a text, its name; an HloProto's is a message. A snapshot holds an HloProto in field 1. */

@@ -565,9 +565,11 @@ void infer_concat(struct infer *infer)
 		count += values && count <= ONNX_VALUES_MOST ? b->values : 0;
 	}
 	infer_result(infer, 0, &made, a->dtype);
-	if (floating && values && count <= ONNX_VALUES_MOST)
+	if (!values || count > ONNX_VALUES_MOST)
+		return;
+	if (floating)
 		join_reals(infer, count);
-	int64_t *value = values && !floating && count <= ONNX_VALUES_MOST ? infer_result_values(infer, count) : NULL;
+	int64_t *value = floating ? NULL : infer_result_values(infer, count);
 	for (uint32_t i = 0; value && i < infer->node->ins; i++) {
 		COPY(value, infer_operand(infer, i)->value, infer_operand(infer, i)->values);
 		value += infer_operand(infer, i)->values;

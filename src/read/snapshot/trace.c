@@ -298,7 +298,7 @@ static enum status trace_find_before(struct tracing *tracing, uint32_t device, d
 			there = opening;
 		if (there)
 			status = trace_add_block(
-				tracing, there->address, there->bytes > 0 ? there->bytes : -there->bytes, there->bytes > 0 ? there->stack : 0);
+				tracing, there->address, llabs(there->bytes), there->bytes > 0 ? there->stack : 0);
 	}
 	qsort(moment, tracing->moments, sizeof *moment, trace_by_time);
 	return status == OK && unnamed > 0 ? trace_add_block(tracing, INT64_MIN, unnamed, 0) : status;
