@@ -46,7 +46,7 @@ struct check_outcome {
  * Independent of the solvers, by other and slower code: graph and scenario, the order's dependencies and pins,
  * lifetimes and peaks, overlaps and pins of the layout, the simulated allocator, the host's buffers, what collectives
  * add up to, bounds by their certificates in integers. The graph that is planned is made by the same stages as the
- * planner's (src/plan/transform.h), with the file's own sharding in the place of the search; what each stage made is
+ * planner's (src/stages/table.h), with the file's own sharding in the place of the search; what each stage made is
  * then held against what it was given, op by op, by code that shares nothing with the stage (state.h, device_check,
  * pipeline check). What that can't show is told as taken on trust. Not independent: bounds without a certificate are
  * searched again, and at the end the scenario is planned again, which binds what only the search explains (state.h).

@@ -358,7 +358,7 @@ static enum status check_form(struct check *check, const struct graph *before, c
 	return values_check(check, check->rules, before, after, VALUES_TWINS | VALUES_REGROUPED);
 }
 
-/* Names in src/plan/transform.c's table. check NULL: another part of the checker looks at it, or nobody. */
+/* Names in src/stages/table.c's table. check NULL: another part of the checker looks at it, or nobody. */
 static const struct {
 	const char *step;
 	enum status (*check)(struct check *check, const struct graph *before, const struct graph *after);

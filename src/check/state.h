@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "src/plan/transform.h"
+#include "src/stages/table.h"
 #include "src/stages/fit/plan_time.h"
 #include "src/stages/pipeline/pipelined.h"
 #include "src/stages/shard/stage.h"
@@ -88,7 +88,7 @@ enum status check_host(struct check *check);
 
 /* made: what each stage made of a graph, held against what it was given. */
 
-/* A witness of stage_transform() (src/stages/stages.h); context is the struct check. By matching: every op computes the
+/* A witness of stage_transform(); context is the struct check. By matching: every op computes the
  * same value from the same versions, sizes are those that were asked for. Splits over devices and pipeline ranks have
  * checks of their own. */
 enum status made_check(void *context, const char *step, const struct graph *before, const struct graph *after);
@@ -198,7 +198,7 @@ enum status values_check(struct check *check, const struct rules *rules, const s
 /* What a plan file says of its sharding. */
 struct shard_claim { const json_t *shard; const struct scenario *scenario; };
 
-/* A shard_decider (src/stages/stages.h) that takes the file's own decision, context being a claim: every split and
+/* A shard_decider (src/stages/base/stages.h) that takes the file's own decision, context being a claim: every split and
  * placement is looked at, what is impossible is INFEASIBLE with its name. */
 enum status shard_decision(void *context, const struct units *units, struct sharding *sharding, struct error *error);
 

@@ -13,7 +13,7 @@
  *     slowdown   time over memory: bound, plans, published strategies */
 #pragma once
 
-#include "src/plan/transform.h"
+#include "src/stages/table.h"
 #include "src/plan/verdict.h"
 
 /* shortlist: which of several plans is taken: the one place that compares them.

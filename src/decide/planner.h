@@ -3,7 +3,7 @@
 #pragma once
 
 #include "src/plan/plan.h"
-#include "src/plan/transform.h"
+#include "src/stages/table.h"
 
 struct planner {
 	struct store *store;

@@ -5,8 +5,6 @@
  *     verdict         whether it fits its device
  *     fsdp            what PyTorch reserves where fully_shard runs the step
  *     weigh           how much memory plans keep
- *     transform       the steps from graph to graph
- *     transformed     how long their result lives
  *     host_pool       host memory of offloaded tensors
  *     speed           samples and tokens a second, and what is reached of the peak
  *     timeline        live bytes over the order
@@ -17,9 +15,9 @@
 
 #include "src/base/words.h"
 #include "src/stages/fit/plan_time.h"
-#include "src/stages/notes.h"
+#include "src/stages/base/notes.h"
 #include "src/stages/pipeline/pipelined.h"
-#include "src/stages/results.h"
+#include "src/stages/base/results.h"
 
 /* speed: how fast a step is: its time, samples and tokens per second, and the share of the devices' peak that is
  * reached. */

@@ -2,7 +2,7 @@
 #include "fsdp.h"
 #include "src/read/card.h"
 #include "src/scenario/own_device.h"
-#include "src/stages/stages.h"
+#include "src/stages/base/stages.h"
 #include "verdict.h"
 
 const char *const fits_text[] = { "no cap", "yes", "expandable", "planned", "no", "unknown" };

@@ -5,7 +5,7 @@
  * stand. Between requests it makes previews. */
 #pragma once
 
-#include "src/stages/stages.h"
+#include "src/stages/base/stages.h"
 
 struct worker;
 

@@ -3,6 +3,7 @@
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     stage     recomputation that fits the step into the cap
+ *     strategy_stage  recomputation by published strategies
  *     planned   recomputation chosen by what order and layout make of it
  *     notes     what is told of it
  *     offload   what recomputation leaves to the host
@@ -12,8 +13,8 @@
 #pragma once
 
 #include "solver/recompute/recompute.h"
-#include "src/stages/notes.h"
-#include "src/stages/stages.h"
+#include "src/stages/base/notes.h"
+#include "src/stages/base/stages.h"
 
 /* Of a pipeline: a rank's graph of one microbatch, and what runs again in it at least. */
 struct fitted_rank {
@@ -140,3 +141,9 @@ struct graph *fit_planned(struct stage_context *stage, const struct scenario *sc
  * step. OK, CANCELLED or NO_MEMORY. */
 enum status fit_planned_least(struct stage_context *stage, const struct scenario *scenario, struct fitted *fitted,
 	const struct recompute_search_options *options, struct recompute_solver *solver, struct recompute_plan *plan);
+
+/* strategy_stage: recomputation by published strategies. */
+
+/* The input's step in which all else runs again, along its program order. A new reference, or NULL with *error. */
+struct graph *strategy_apply(struct stage_context *stage, const struct recompute_input *input,
+	const struct activations *activations, const struct recompute_options *options, struct error *error);

@@ -1,7 +1,7 @@
 /* job.h: what the files of the shard stage share. */
 #pragma once
 
-#include "src/stages/notes.h"
+#include "src/stages/base/notes.h"
 #include "stage.h"
 
 #define CANDIDATES_MAX 200

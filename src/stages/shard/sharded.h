@@ -4,7 +4,7 @@
  * Immutable once made and shared by counted references between plans and the store. */
 #pragma once
 
-#include "src/stages/store.h"
+#include "src/stages/base/store.h"
 
 /* What can be split in a graph, kept for all meshes. */
 struct shared_units {

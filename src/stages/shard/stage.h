@@ -14,7 +14,7 @@
 
 #include "sharded.h"
 #include "src/scenario/shard_mesh.h"
-#include "src/stages/stages.h"
+#include "src/stages/base/stages.h"
 
 /* Percent of the time of collectives that can run beside computation (gradients to their update, parameters before
  * their use) which computation doesn't hide after all. */

@@ -1,5 +1,5 @@
 /* unit_store.c: the bounded store: what was used last stays, nothing leaks, memory may run out. */
-#include "src/stages/store.h"
+#include "src/stages/base/store.h"
 #include "tests/common/support.h"
 
 static struct key number(uint64_t n)

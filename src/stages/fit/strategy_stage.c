@@ -2,7 +2,7 @@
 
 #include "solver/recompute/apply.h"
 #include "solver/recompute/strategies.h"
-#include "stages.h"
+#include "stage.h"
 
 /* rerun_names: what recompute=ops names: types of ops, modules, and the words of RERUN_WORDS. */
 

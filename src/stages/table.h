@@ -1,4 +1,7 @@
-/* transform.h: the stages between reading and ordering: graph in, graph out (docs/design.md section 2). */
+/* table.h: the stages between reading and ordering: graph in, graph out (docs/design.md section 2).
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c:
+ *     table   the stages, each with its key; base/stages has order and layout */
 #pragma once
 
 #include "src/stages/fit/stage.h"
@@ -11,7 +14,3 @@ struct transformed *stage_transform(struct stage_context *stage, struct graph *i
 /* The same of a step that is sharded already: the steps behind sharding alone. */
 struct transformed *stage_transform_sharded(struct stage_context *stage, struct sharded *sharded,
 	const struct scenario *scenario, const struct plan_wish *wish, struct error *error);
-
-/* transformed.c: takes over graph; notes are copied, sharded, pipelined and fitted (may be NULL) retained. */
-struct transformed *transformed_new(struct graph *graph, const char *notes, struct sharded *sharded,
-	struct pipelined *pipelined, struct fitted *fitted, int64_t fit_peak);

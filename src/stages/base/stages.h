@@ -1,4 +1,4 @@
-/* stages.h: the stages between graph and plan: pure functions of their inputs and of the knobs that they declare.
+/* stages.h: what all stages run with; order and layout.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     results        what transforming, ordering and laying out a graph return
@@ -6,7 +6,6 @@
  *     stages         order and layout
  *     allocator      several steps in PyTorch's caching allocator
  *     group_pins     tensors kept next to each other
- *     strategy_stage recomputation by published strategies
  *     notes          what is told with a plan */
 #pragma once
 
@@ -115,9 +114,3 @@ struct group_blocks {
  * NO_MEMORY. O(n). */
 enum status group_join(const struct buffers *buffers, const uint32_t *behind, struct arena *arena,
 	struct group_blocks *blocks, struct error *error);
-
-/* strategy_stage: recomputation by published strategies. */
-
-/* The input's step in which all else runs again, along its program order. A new reference, or NULL with *error. */
-struct graph *strategy_apply(struct stage_context *stage, const struct recompute_input *input,
-	const struct activations *activations, const struct recompute_options *options, struct error *error);
