@@ -19,12 +19,18 @@
 #define SEGMENT     4.0  /* points: the height of a segment's box */
 #define ALARM       "#D55E00"
 #define HOST        2 /* of curve_colours */
+#define STREAM      11.0 /* points: a stream's row */
+#define STREAMS_ROOM 30.0 /* from the plot to the streams: its axis */
 
 /* The plot's scales. */
 struct axes {
 	struct canvas canvas;
 	double left, span;   /* where the plot begins; its width */
 	double steps, bytes; /* at the right and upper end */
+	int64_t *at;         /* [ops + 1] picoseconds when positions begin; NULL: the axis is of their numbers */
+	const struct plan_time *time; /* of which that is */
+	uint32_t ops;
+	double below;        /* points that streams take below the axis */
 	int64_t unit, limit; /* limit: of memory; -1: none is drawn */
 	int64_t host;        /* the most that waits in the host's memory */
 	const char *set; /* knobs */
@@ -114,7 +120,10 @@ double axis_margin(double least, double most, double step, double size)
 
 static double figure_x_of(const struct axes *axes, double step)
 {
-	return axes->left + axes->span * step / axes->steps;
+	uint32_t whole = (uint32_t)step;
+	double at = !axes->at ? step : whole >= axes->ops ? axes->steps
+		: (double)axes->at[whole] + (step - whole) * (double)(axes->at[whole + 1] - axes->at[whole]);
+	return axes->left + axes->span * at / axes->steps;
 }
 
 static double figure_y_of(const struct axes *axes, double bytes)
@@ -148,7 +157,10 @@ static void figure_draw_axes(struct axes *axes, const char *label)
 {
 	char text[64];
 	axis_beside(&axes->canvas, axes->left, axes->span, TOP, PLOT, 0, axes->bytes / (double)axes->unit, TICKS);
-	axis_below(&axes->canvas, axes->left, axes->span, TOP + PLOT, 0, 0, axes->steps, 1, "position in the order");
+	const char *unit = "";
+	double one = axes->at ? (double)axis_time_unit((int64_t)axes->steps, &unit) : 1;
+	PRINT_TO(text, axes->at ? "time [%s]" : "position in the order", unit);
+	axis_below(&axes->canvas, axes->left, axes->span, TOP + PLOT, 0, 0, axes->steps / one, !axes->at, text);
 	PRINT_TO(text, "%s [%s]", label, axes->unit_name);
 	canvas_label(&axes->canvas, EDGE, TOP - 5, ANCHOR_START, text);
 }
@@ -160,12 +172,81 @@ static void begin_axes(struct axes *axes, uint32_t ops, struct canvas_paper pape
 	axes->host = 0;
 	axes->set = "";
 	bytes = limit > bytes ? limit : bytes;
+	axes->ops = ops;
 	axes->steps = ops ? ops : 1;
+	axes->at = NULL;
+	axes->time = NULL;
+	axes->below = 0;
 	axes->bytes = bytes > 0 ? (double)bytes * PLOT / (PLOT - PHASE_ROOM - 5) : 1;
 	axes->unit = axis_unit(bytes, &axes->unit_name);
 	double top = axes->bytes / (double)axes->unit;
 	axes->left = axis_margin(0, top, axis_step(top, TICKS), SMALL);
 	axes->span = paper.width - axes->left - RIGHT;
+}
+
+/* Streams that do nothing have no row. False where memory is out. */
+static bool figure_over_time(struct axes *axes, const struct plan *plan, const struct plan_time *time)
+{
+	double width = axes->left + axes->span + RIGHT;
+	if (!time || !plan->graph->ops)
+		return true;
+	MAKE(axes->at, (size_t)axes->ops + 1);
+	if (!axes->at)
+		return false;
+	axes->time = time;
+	axes->steps = (double)time->time.total;
+	axes->below = STREAMS_ROOM - 20;
+	plan_time_places(time, plan->ordered->result.order, axes->ops, axes->at);
+	FOR(s, time->model.streams) {
+		axes->below += time->time.busy[s] > 0 ? STREAM : 0;
+		axes->left = fmax(axes->left, EDGE + 5 + canvas_text_width(SMALL, plan_time_stream(plan->sharded, s)));
+	}
+	axes->span = width - axes->left - RIGHT;
+	return true;
+}
+
+static const char *figure_phase_colour(int phase)
+{
+	return phase == PHASE_FORWARD ? pipeline_colours[PART_FORWARD] : phase == PHASE_BACKWARD
+		? pipeline_colours[PART_BACKWARD] : phase == PHASE_UPDATE ? "#888888" : pipeline_colours[PART_WEIGHT];
+}
+
+/* What a stream does, a box for ops of a phase that follow each other closer than can be seen. */
+static void figure_draw_stream(struct axes *axes, const struct plan *plan, uint32_t stream, double y)
+{
+	const struct step_model *model = &axes->time->model;
+	double scale = axes->span / axes->steps, begin = 0, end = 0;
+	int phase = -1;
+	for (uint32_t i = 0; i <= model->ops; i++) {
+		uint32_t op = i < model->ops ? model->sequence[i] : 0;
+		if (i < model->ops && (model->stream[op] != stream || model->time[op] == 0))
+			continue;
+		double from = (double)axes->time->time.start[op] * scale, to = from + (double)model->time[op] * scale;
+		int of = i < model->ops ? (int)plan->graph->op[model->of[op]].phase : -1;
+		if (of == phase && from >= begin && from - end < 0.3) {
+			end = to;
+			continue;
+		}
+		if (phase >= 0 && end - begin >= BOX_LEAST)
+			canvas_box(&axes->canvas, axes->left + begin, y, end - begin, STREAM - 3, figure_phase_colour(phase), NULL,
+				phase_names[phase]);
+		phase = of;
+		begin = from;
+		end = to;
+	}
+}
+
+/* The device's streams below the plot, on its axis. */
+static void figure_draw_streams(struct axes *axes, const struct plan *plan)
+{
+	double y = TOP + PLOT + STREAMS_ROOM;
+	for (uint32_t s = 0; axes->time && s < axes->time->model.streams; s++) {
+		if (axes->time->time.busy[s] <= 0)
+			continue;
+		canvas_label(&axes->canvas, axes->left - 4, y + STREAM - 5, ANCHOR_END, plan_time_stream(plan->sharded, s));
+		figure_draw_stream(axes, plan, s, y);
+		y += STREAM;
+	}
 }
 
 /* Where the run of the phase at begin ends; what moves data belongs to the run that it is in. */
@@ -221,10 +302,10 @@ static void draw_frame(struct axes *axes)
 static double figure_draw_legend(
 	struct canvas *canvas, const struct axes *axes, const bool there[GROUP_COUNT], const char *note)
 {
-	struct canvas_key key[GROUP_COUNT + 2];
+	struct canvas_key key[GROUP_COUNT + 2 + PHASE_COUNT];
 	int keys = 0;
 	char limit[60], host[60];
-	double y = TOP + PLOT + LEGEND;
+	double y = TOP + PLOT + LEGEND + axes->below;
 	if (canvas && canvas->paper.unexplained)
 		return y;
 	FOR_INT(group, GROUP_COUNT)
@@ -236,6 +317,9 @@ static double figure_draw_legend(
 	PRINT_TO(host, "host memory, at most %s", BYTES(axes->host));
 	if (axes->host)
 		key[keys++] = (struct canvas_key){ curve_colours[HOST], host, SIGN_LINE };
+	for (int phase = 0; phase < PHASE_COUNT && axes->time; phase++)
+		if (phase != PHASE_COMMUNICATION || axes->below > 2 * STREAM)
+			key[keys++] = (struct canvas_key){ figure_phase_colour(phase), phase_names[phase], SIGN_BOX };
 	y += LEADING * canvas_legend(canvas, axes->left, y, axes->span, key, keys) + 2;
 	y += LEADING * canvas_rows(canvas, axes->left, y, axes->span, note);
 	y += LEADING * canvas_rows(canvas, axes->left, y, axes->span, axes->set);
@@ -245,7 +329,7 @@ static double figure_draw_legend(
 static enum status figure_open_axes(
 	struct axes *axes, struct canvas_paper paper, const bool there[GROUP_COUNT], const char *note, struct error *error)
 {
-	double height = paper.unexplained ? TOP + PLOT + BARE : figure_draw_legend(NULL, axes, there, note) - 6;
+	double height = paper.unexplained ? TOP + PLOT + BARE + axes->below : figure_draw_legend(NULL, axes, there, note) - 6;
 	return canvas_open(&axes->canvas, paper, height) == OK ? OK : fail_memory(error);
 }
 
@@ -285,7 +369,7 @@ static void draw_area(struct axes *axes, struct thinned *thinned, int group)
 	FOR(i, 2 * thinned->count) {
 		bool back = i >= thinned->count;
 		uint32_t k = back ? 2 * thinned->count - 1 - i : i, position = thinned->keep[k];
-		uint32_t next = k + 1 < thinned->count ? thinned->keep[k + 1] : (uint32_t)axes->steps;
+		uint32_t next = k + 1 < thinned->count ? thinned->keep[k + 1] : axes->ops;
 		int64_t sum = 0;
 		for (int below = 0; below < group + !back; below++)
 			sum += thinned->group[position][below];
@@ -376,8 +460,8 @@ static enum status figure_host(const struct plan *plan, struct curve *curve)
 	return status;
 }
 
-enum status figure_timeline(
-	const struct plan *plan, const char *set, struct canvas_paper paper, FILE *stream, struct error *error)
+enum status figure_timeline(const struct plan *plan, const struct plan_time *time, const char *set,
+	struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct axes axes;
 	struct curve host = { .name = "host memory", .ops = plan->graph->ops };
@@ -398,11 +482,14 @@ enum status figure_timeline(
 	axes.set = set;
 	axes.host = host.peak;
 	if (status == OK)
+		status = figure_over_time(&axes, plan, time) ? OK : fail_memory(error);
+	if (status == OK)
 		status = figure_open_axes(&axes, paper, there, note, error);
 	if (status == OK) {
 		thinned->count = timeline_thin(plan->ordered->live, plan->graph->ops, POINTS_MOST, thinned->keep);
 		figure_draw_title(&axes, plan, "peak", plan_peak(plan));
 		figure_draw_axes(&axes, "live memory");
+		figure_draw_streams(&axes, plan);
 		figure_draw_phases(&axes, plan);
 		FOR_INT(group, GROUP_COUNT)
 			if (there[group])
@@ -418,6 +505,7 @@ enum status figure_timeline(
 	}
 	if (thinned)
 		mem_free(thinned->group);
+	mem_free(axes.at);
 	return status;
 }
 
@@ -452,8 +540,8 @@ static void draw_boxes(struct axes *axes, const struct plan *plan)
 	}
 }
 
-enum status figure_map(
-	const struct plan *plan, const char *set, struct canvas_paper paper, FILE *stream, struct error *error)
+enum status figure_map(const struct plan *plan, const struct plan_time *time, const char *set,
+	struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct axes axes;
 	bool there[GROUP_COUNT] = { false };
@@ -462,6 +550,9 @@ enum status figure_map(
 	struct box box;
 	begin_axes(&axes, plan->graph->ops, paper, plan_arena(plan), timeline_limit(plan, plan_arena(plan)));
 	axes.set = set;
+	if (!figure_over_time(&axes, plan, time))
+		return fail_memory(error);
+	HELD int64_t *at = axes.at;
 	FOR(item, plan->laid_out->items)
 		if (plan->laid_out->first[item] != NONE) {
 			there[group_of_kind(item_kind(plan, item))] = true;
@@ -472,6 +563,7 @@ enum status figure_map(
 	TRY(figure_open_axes(&axes, paper, there, note, error));
 	figure_draw_title(&axes, plan, "arena", plan_arena(plan));
 	figure_draw_axes(&axes, "address");
+	figure_draw_streams(&axes, plan);
 	figure_draw_phases(&axes, plan);
 	draw_boxes(&axes, plan);
 	draw_frame(&axes);

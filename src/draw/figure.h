@@ -7,14 +7,16 @@
 #include "src/decide/slowdown.h"
 #include "src/plan/verdict.h"
 #include "src/read/plan_file.h"
+#include "src/stages/fit/plan_time.h"
 
 /* Live bytes over the order, stacked by group, with the peak and the proved bound; a line for what waits in the host.
- * set: knobs, a row of the legend. */
-enum status figure_timeline(
-	const struct plan *plan, const char *set, struct canvas_paper paper, FILE *stream, struct error *error);
+ * time: drawn over it, above what the device's streams do meanwhile; NULL: over positions. set: knobs, a row of the
+ * legend. */
+enum status figure_timeline(const struct plan *plan, const struct plan_time *time, const char *set,
+	struct canvas_paper paper, FILE *stream, struct error *error);
 /* Every buffer as a box: steps by addresses. Boxes below a fiftieth of a point are left out; their number is said. */
-enum status figure_map(
-	const struct plan *plan, const char *set, struct canvas_paper paper, FILE *stream, struct error *error);
+enum status figure_map(const struct plan *plan, const struct plan_time *time, const char *set,
+	struct canvas_paper paper, FILE *stream, struct error *error);
 
 /* A plan's live bytes, as its file has them. */
 struct curve {

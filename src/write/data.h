@@ -15,8 +15,8 @@ void csv_seconds(FILE *stream, int64_t picoseconds);
 
 /* MiniMalloc's CSV with offsets: id,lower,upper,size,offset; upper is exclusive. */
 enum status export_minimalloc(const struct export_job *job);
-/* Chrome's trace format, for Perfetto: ops, lifetimes of storages and live bytes; a step of the order takes a
- * microsecond. Where the step is split over devices, its simulated times as another process. */
+/* Chrome's trace format, for Perfetto: ops, lifetimes of storages and live bytes as simulated, and the
+ * streams as another process; where times are unknown a step of the order takes a microsecond. */
 enum status export_trace(const struct export_job *job);
 /* The snapshot that pytorch.org/memory_viz shows: a pickle of allocations and frees at the plan's addresses. */
 enum status export_memory_viz(const struct export_job *job);
@@ -70,8 +70,7 @@ enum status export_drawing(const struct export_job *job);
 /* All of the graph in the full dialect of DOT. */
 enum status export_dot(const struct export_job *job);
 /* Figures. */
-enum status export_timeline(const struct export_job *job);
-enum status export_map(const struct export_job *job);
+enum status export_over_order(const struct export_job *job);
 
 /* report: a plan as text for people, and the timeline as CSV. */
 
@@ -84,6 +83,10 @@ bool report_write(const struct plan *plan, bool utf8, FILE *stream);
 
 enum status export_roofline(const struct export_job *job);
 
+/* When a step's ops run, simulated: the plan's, or found for it: then *own is what the caller frees. BAD_INPUT where
+ * times are unknown, and of a pipeline. O(graph). */
+enum status time_of_step(const struct plan *plan, const struct export_options *options, struct plan_time **time,
+	struct plan_time **own, struct error *error);
 /* What a plan's step takes on a device; of a pipeline on the rank that the plan shows. OK or NO_MEMORY. O(graph). */
 enum status time_shares(
 	const struct plan *plan, const struct export_options *options, struct step_shares *shares, struct error *error);

@@ -109,16 +109,16 @@ static const char *drawing_knobs(const struct plan *plan, char *text, size_t siz
 	return *text == 'K' ? text : "";
 }
 
-enum status export_timeline(const struct export_job *job)
+/* timeline, timeline:time, map and map:time. */
+enum status export_over_order(const struct export_job *job)
 {
 	char text[2000];
-	return figure_timeline(job->plan, drawing_knobs(job->plan, text, sizeof text),
-		export_paper(job->options, job->kind), job->stream, job->error);
-}
-
-enum status export_map(const struct export_job *job)
-{
-	char text[2000];
-	return figure_map(job->plan, drawing_knobs(job->plan, text, sizeof text),
-		export_paper(job->options, job->kind), job->stream, job->error);
+	const char *view = job->options->view ? job->options->view : "timeline";
+	struct plan_time *time = NULL, *own = NULL;
+	if (strchr(view, ':'))
+		TRY(time_of_step(job->plan, job->options, &time, &own, job->error));
+	enum status status = (*view == 'm' ? figure_map : figure_timeline)(job->plan, time,
+		drawing_knobs(job->plan, text, sizeof text), export_paper(job->options, job->kind), job->stream, job->error);
+	plan_time_free(own);
+	return status;
 }

@@ -84,7 +84,7 @@ const struct export_view export_views[] = {
 	{ NULL, NULL, AS(minimalloc), false, export_minimalloc },
 	{ NULL, NULL, AS(trace), false, export_trace },
 	{ NULL, NULL, AS(memory_viz), false, export_memory_viz },
-	{ NULL, NULL, AS(tikz), true, export_timeline },
+	{ NULL, NULL, AS(tikz), true, export_over_order },
 	{ NULL, NULL, AS(dot), false, export_dot },
 	{ NULL, NULL, DRAWINGS, false, export_drawing },
 	{ NULL, NULL, AS(html), false, export_html },
@@ -97,9 +97,10 @@ const struct export_view export_views[] = {
 	{ "around:", "around:NAME or around:NAME:HOPS: an op or tensor and its neighbours", AS(dot) | DRAWINGS, false,
 		export_drawing },
 	{ "segments", "what order=roam chose: segments, waists, update branches", AS(csv), false, segments_csv },
-	{ "timeline", "live memory over the order, by kind", FIGURES, true, export_timeline },
+	{ "timeline", "live memory over the order, by kind; timeline:time: over time, with the device's streams", FIGURES,
+		true, export_over_order },
 	{ "bars", "what several plans need, a bar for each plan file, stacked by part", FIGURES, true, plan_bars_refuse },
-	{ "map", "every buffer as a box: steps by addresses", FIGURES, true, export_map },
+	{ "map", "every buffer as a box: steps by addresses; map:time: over time", FIGURES, true, export_over_order },
 	{ "slowdown", "extra time over memory with recomputation: the bound, plans, published strategies",
 		AS(csv) | FIGURES, true, export_slowdown },
 	{ "pipeline", "the schedule of a pipeline, slot by slot, and what its ranks hold",
@@ -139,6 +140,8 @@ static bool export_is_view(const struct export_view *view, const char *name)
 	if (!name || !view->name)
 		return name == view->name;
 	size_t length = strlen(view->name);
+	if (view->write == export_over_order && strncmp(view->name, name, length) == 0 && strcmp(name + length, ":time") == 0)
+		return true;
 	return view->name[length - 1] == ':' ? strncmp(view->name, name, length) == 0 && name[length]
 		: strcmp(view->name, name) == 0;
 }

@@ -60,18 +60,19 @@ static void trace_name(struct json *json, const char *what, int process, int thr
 	json_close(json);
 }
 
-static void event_at(struct json *json, const char *name, const char *phase, int process, uint32_t time)
+/* time: microseconds with the picoseconds behind the point. */
+static void event_at(struct json *json, const char *name, const char *phase, int process, int64_t time)
 {
 	trace_event(json, name, phase, process);
 	json_write_integer(json, "tid", 1);
-	json_write_integer(json, "ts", time);
+	json_write_decimal(json, "ts", time, 6);
 }
 
-static void write_trace_write_op(const struct plan *plan, uint32_t position, struct json *json)
+static void write_trace_write_op(const struct plan *plan, const int64_t *at, uint32_t position, struct json *json)
 {
 	const struct op *op = &plan->graph->op[plan->ordered->result.order[position]];
-	event_at(json, op->name, "X", PROCESS_OPS, position);
-	json_write_integer(json, "dur", 1);
+	event_at(json, op->name, "X", PROCESS_OPS, at[position]);
+	json_write_decimal(json, "dur", at[position + 1] - at[position], 6);
 	json_write_text(json, "cat", phase_names[op->phase]);
 	json_open_object(json, "args");
 	json_write_text(json, "type", op->type);
@@ -82,9 +83,9 @@ static void write_trace_write_op(const struct plan *plan, uint32_t position, str
 	json_close(json);
 }
 
-static void write_counter(const int64_t bytes[GROUP_COUNT], uint32_t position, struct json *json)
+static void write_counter(const int64_t bytes[GROUP_COUNT], int64_t time, struct json *json)
 {
-	event_at(json, "live bytes", "C", PROCESS_OPS, position);
+	event_at(json, "live bytes", "C", PROCESS_OPS, time);
 	json_open_object(json, "args");
 	FOR_INT(group, GROUP_COUNT)
 		json_write_integer(json, group_names[group], bytes[group]);
@@ -93,11 +94,11 @@ static void write_counter(const int64_t bytes[GROUP_COUNT], uint32_t position, s
 }
 
 /* A storage or a workspace. */
-static void write_item(const struct plan *plan, uint32_t item, struct json *json)
+static void write_item(const struct plan *plan, const int64_t *at, uint32_t item, struct json *json)
 {
 	const char *name = item_name(plan, item), *kind = item < plan->graph->storages ? kind_names[item_kind(plan, item)]
 		: "workspace";
-	event_at(json, name, "b", PROCESS_STORAGES, plan->laid_out->first[item]);
+	event_at(json, name, "b", PROCESS_STORAGES, at[plan->laid_out->first[item]]);
 	json_write_text(json, "cat", kind);
 	json_write_integer(json, "id", item);
 	json_open_object(json, "args");
@@ -105,7 +106,7 @@ static void write_item(const struct plan *plan, uint32_t item, struct json *json
 	json_write_integer(json, "offset", plan->laid_out->offset[item]);
 	json_close(json);
 	json_close(json);
-	event_at(json, name, "e", PROCESS_STORAGES, plan->laid_out->last[item] + 1);
+	event_at(json, name, "e", PROCESS_STORAGES, at[plan->laid_out->last[item] + 1]);
 	json_write_text(json, "cat", kind);
 	json_write_integer(json, "id", item);
 	json_close(json);
@@ -119,13 +120,13 @@ static void begin_step_event(struct json *json, const char *name, uint32_t strea
 	json_write_decimal(json, "dur", time, 6);
 }
 
-/* The ops of a pass, counted from 0, that begins at a time. Times are in microseconds with the picoseconds behind the
- * point. */
-static void write_pass(const struct plan *plan, int64_t pass, int64_t begin, struct json *json)
+/* The ops of a pass, counted from 0, that begins at a time. */
+static void write_pass(
+	const struct plan *plan, const struct plan_time *of_step, int64_t pass, int64_t begin, struct json *json)
 {
-	bool last = pass + 1 == plan->time->passes;
-	const struct step_model *model = last ? &plan->time->model : &plan->time->pass_model;
-	const struct step_time *time = last ? &plan->time->time : &plan->time->pass;
+	bool last = pass + 1 == of_step->passes;
+	const struct step_model *model = last ? &of_step->model : &of_step->pass_model;
+	const struct step_time *time = last ? &of_step->time : &of_step->pass;
 	FOR(i, model->ops) {
 		uint32_t op = model->sequence[i];
 		const struct op *of = &plan->graph->op[model->of[op]];
@@ -136,7 +137,7 @@ static void write_pass(const struct plan *plan, int64_t pass, int64_t begin, str
 		json_open_object(json, "args");
 		json_write_text(json, "type", of->type);
 		json_write_integer(json, "position", plan->ordered->position[model->of[op]]);
-		if (plan->time->passes > 1)
+		if (of_step->passes > 1)
 			json_write_integer(json, "pass", pass);
 		json_close(json);
 		json_close(json);
@@ -154,9 +155,8 @@ static void write_equal_passes(const struct plan_time *time, struct json *json)
 
 /* The step as simulated: a thread for each stream. Gradients that are added up take several passes; many equal ones are
  * one event. */
-static void write_trace_write_step(const struct plan *plan, struct json *json)
+static void write_trace_write_step(const struct plan *plan, const struct plan_time *time, struct json *json)
 {
-	const struct plan_time *time = plan->time;
 	int64_t passes = time->passes;
 	trace_name(json, "process_name", PROCESS_STEP, 0, "simulated step");
 	FOR(s, time->model.streams)
@@ -167,7 +167,7 @@ static void write_trace_write_step(const struct plan *plan, struct json *json)
 			write_equal_passes(time, json);
 			pass = passes - 1;
 		}
-		write_pass(plan, pass, pass * time->pass.total, json);
+		write_pass(plan, time, pass, pass * time->pass.total, json);
 	}
 }
 
@@ -181,10 +181,19 @@ static void write_bytes(struct json *json, const char *key, int64_t bytes)
 enum status export_trace(const struct export_job *job)
 {
 	const struct plan *plan = job->plan;
-	int64_t (*bytes)[GROUP_COUNT] = timeline_groups(plan);
+	HELD int64_t (*bytes)[GROUP_COUNT] = timeline_groups(plan);
+	HELD int64_t *MAKE(at, (size_t)plan->graph->ops + 1);
+	struct plan_time *time = NULL, *own = NULL;
 	struct json json;
-	if (!bytes)
+	bool known = plan->speed.time > 0 && !plan->pipelined;
+	if (!bytes || !at)
 		return fail_memory(job->error);
+	if (known)
+		TRY(time_of_step(plan, job->options, &time, &own, job->error));
+	FOR(i, plan->graph->ops + 1)
+		at[i] = INT64_C(1000000) * i;
+	if (known)
+		plan_time_places(time, plan->ordered->result.order, plan->graph->ops, at);
 	trace_begin(&json, plan->graph->name, job->stream);
 	write_bytes(&json, "peak_bytes", plan_peak(plan));
 	write_bytes(&json, "arena_bytes", plan_arena(plan));
@@ -193,16 +202,16 @@ enum status export_trace(const struct export_job *job)
 		&json, "process_name", PROCESS_OPS, -1, plan->scenario.value[K_accumulation] > 1 ? "ops of one pass" : "ops");
 	trace_name(&json, "process_name", PROCESS_STORAGES, -1, "storages");
 	FOR(i, plan->graph->ops) {
-		write_trace_write_op(plan, i, &json);
-		write_counter(bytes[i], i, &json);
+		write_trace_write_op(plan, at, i, &json);
+		write_counter(bytes[i], at[i], &json);
 	}
 	FOR(item, plan->laid_out->items)
 		if (plan->laid_out->first[item] != NONE)
-			write_item(plan, item, &json);
-	if (plan->time)
-		write_trace_write_step(plan, &json);
+			write_item(plan, at, item, &json);
+	if (time)
+		write_trace_write_step(plan, time, &json);
 	trace_end(&json);
-	mem_free(bytes);
+	plan_time_free(own);
 	return OK;
 }
 

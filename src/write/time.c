@@ -7,6 +7,23 @@
 #include "src/scenario/own_device.h"
 #include "src/stages/pipeline/times.h"
 
+enum status time_of_step(const struct plan *plan, const struct export_options *options, struct plan_time **time,
+	struct plan_time **own, struct error *error)
+{
+	if (plan->pipelined || plan->speed.time <= 0)
+		return refuse(error, plan->pipelined ? "a pipeline's times are those of --view pipeline"
+			: "the times of this step's ops are unknown");
+	*time = plan->time;
+	if (plan->time)
+		return OK;
+	struct rules *rules = rules_load(options->rules_file, error);
+	if (!rules)
+		return error->status;
+	*time = *own = plan_time_of(plan->graph, plan->ordered->result.order, plan->sharded, &plan->scenario, rules);
+	rules_free(rules);
+	return *time ? OK : fail_memory(error);
+}
+
 enum status time_shares(
 	const struct plan *plan, const struct export_options *options, struct step_shares *shares, struct error *error)
 {

@@ -375,6 +375,15 @@ enum status plan_time_orders(
 	return status;
 }
 
+void plan_time_places(const struct plan_time *time, const uint32_t *order, uint32_t ops, int64_t *at)
+{
+	at[ops] = time->time.total;
+	for (uint32_t i = ops; i-- > 0; ) {
+		bool computes = time->model.stream[order[i]] == 0 && time->model.time[order[i]] > 0;
+		at[i] = computes ? time->time.start[order[i]] : at[i + 1];
+	}
+}
+
 void plan_time_free(struct plan_time *time)
 {
 	if (!time)
