@@ -31,6 +31,7 @@ struct reader {
 	struct attributes attributes;
 	Agsym_t *order;   /* of edges */
 	uint32_t missing; /* results of teaching nodes without bytes= */
+	uint32_t told, assumed, unknown; /* whose labels tell it; without a dtype; with None in it */
 	bool full;
 };
 
@@ -217,6 +218,25 @@ static enum status read_add_op(struct reader *reader, Agnode_t *node)
 	return record->op == NONE ? fail_memory(reader->error) : OK;
 }
 
+/* The size of a node without bytes= is what another tool's label says of it. */
+static enum status read_label_size(struct reader *reader, Agnode_t *node, int64_t *bytes)
+{
+	const char *label = attribute_of(&reader->attributes, node, ATTRIBUTE_LABEL);
+	char *text = label ? arena_text(&reader->arena, label, strlen(label)) : NULL;
+	struct label_size size;
+	if (label && !text)
+		return fail_memory(reader->error);
+	bool told = label && label_size(text, aghtmlstr(agxget(node, reader->attributes.symbol[ATTRIBUTE_LABEL])), &size);
+	reader->missing += !told;
+	reader->told += told;
+	if (!told)
+		return OK;
+	reader->assumed += size.assumed;
+	reader->unknown += size.unknown;
+	*bytes = size.bytes;
+	return OK;
+}
+
 /* The one result of a teaching node, and what it keeps for itself. */
 static enum status read_add_result(struct reader *reader, Agnode_t *node)
 {
@@ -228,7 +248,8 @@ static enum status read_add_result(struct reader *reader, Agnode_t *node)
 	bool there;
 	TRY(bytes_value(reader, node, ATTRIBUTE_BYTES, "not a size in bytes:", &result.bytes, &there));
 	TRY(bytes_value(reader, node, ATTRIBUTE_PERSISTENT, "not a size in bytes:", &kept.bytes, &there));
-	reader->missing += attribute_of(&reader->attributes, node, ATTRIBUTE_BYTES) == NULL;
+	if (!attribute_of(&reader->attributes, node, ATTRIBUTE_BYTES))
+		TRY(read_label_size(reader, node, &result.bytes));
 	record->tensor = draft_tensor(reader->draft, &result);
 	if (record->tensor == NONE || draft_write(reader->draft, record->op, record->tensor) != OK)
 		return fail_memory(reader->error);
@@ -444,14 +465,22 @@ static enum status describe_intake(struct reader *reader)
 				"%sthe attribute %.60s= means nothing here and is kept as it is: did you mean %s=?", used ? "\n" : "",
 				name, meant);
 	}
+	if (reader->assumed)
+		used += (size_t)snprintf(assumed + used, sizeof assumed - used,
+			"%s%u size%s in labels without a dtype count as float32",
+			used ? "\n" : "", reader->assumed, reader->assumed == 1 ? "" : "s");
+	if (reader->unknown)
+		used += (size_t)snprintf(assumed + used, sizeof assumed - used, "%sNone in the shapes of %u label%s counts as 1",
+			used ? "\n" : "", reader->unknown, reader->unknown == 1 ? "" : "s");
 	struct about about = { .intake = { .said = true,
 							   .format = "DOT graph",
+							   .inferred = reader->told,
 							   .missing = reader->missing,
 							   .assumed = used ? assumed : NULL,
 							   .advice = reader->missing
 								   ? "give each node its size: NODE [bytes=\"4MiB\"] (bytes=0 where it makes nothing)"
 								: NULL } };
-	if (!used && !reader->missing)
+	if (!used && !reader->missing && !reader->told)
 		return OK;
 	return draft_describe(reader->draft, NULL, NULL, NULL, &about) == OK ? OK : fail_memory(reader->error);
 }

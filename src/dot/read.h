@@ -5,6 +5,7 @@
  *     guard       limits on the process
  *     parse       runs libcgraph's parser
  *     attributes  the attributes that we know
+ *     label_size  sizes in labels of other tools
  *     read        from nodes and edges to a graph
  *     figure      figures by Cairo and Pango, from a list of what is drawn
  *     pdf_date    the date in a PDF */
@@ -19,6 +20,15 @@
  * was parsed of: it gives errors their lines. NULL with *status and *error. O(text + edges + nodes x depth of their
  * clusters). */
 struct graph *read_dot(Agraph_t *dot, const char *text, struct error *error);
+
+/* label_size: what another tool's label says. */
+
+struct label_size {
+	int64_t bytes;
+	bool assumed, unknown; /* no dtype is there: float32; an extent of None counts as 1 */
+};
+/* False: it tells no size. label is changed; tags: it is in HTML. O(text^2) at worst, of one label. */
+bool label_size(char *label, bool tags, struct label_size *size);
 
 /* parse: DOT text to libcgraph's graph. */
 

@@ -106,7 +106,7 @@ static void write_card(const struct graph *graph, FILE *stream)
 		graph->source ? "; from " : "", graph->source ? graph->source : "");
 	fprintf(stream, "sizes: %u of %u tensors known", card.known, graph->tensors);
 	if (card.inferred)
-		fprintf(stream, ", %u inferred", card.inferred);
+		fprintf(stream, ", %u inferred%s", card.inferred, strncmp(card.format, "DOT", 3) == 0 ? " from labels" : "");
 	if (card.missing)
 		fprintf(stream, ", %u MISSING: they count as 0 bytes", card.missing);
 	fprintf(stream, "; order %s", intake->derived ? "derived" : "given");
