@@ -227,7 +227,7 @@ static struct key pipeline_fit_key(const struct rank_step *step, int64_t cap)
 	size_t ops = step->graph->ops, storages = step->graph->storages;
 	const uint64_t whole[] = { step->graph->fingerprint, (uint64_t)cap, (uint64_t)input->alignment, input->workspace,
 		input->random };
-	struct key key = key_of("what a rank runs again");
+	struct key key = key_of("recomputation of a rank");
 	key_add_bytes(&key, whole, sizeof whole);
 	key_add_bytes(&key, input->time, ops * sizeof *input->time);
 	key_add_bytes(&key, input->sure, ops * sizeof *input->sure);
