@@ -333,11 +333,11 @@ int option_word(
 	const struct command_line *line, int row, const char *value, const char *const *words, int count, int *index)
 {
 	char text[200] = "", name[NAME_SIZE];
-	size_t used = 0;
+	struct words list = { text, sizeof text, 0 };
 	if ((*index = name_index(words, count, value)) >= 0)
 		return EXIT_FINE;
-	for (int i = 0; i < count && used < sizeof text; i++)
-		used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
+	for (int i = 0; i < count; i++)
+		words_add(&list, "%s%s",
 			i == 0 ? ""
 			: i + 1 == count ? " or "
 			: ", ",

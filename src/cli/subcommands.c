@@ -204,10 +204,10 @@ static int subcommands_serve(const struct request *request, enum export_kind_id 
 static int kind_error(const struct request *request)
 {
 	char names[300] = "", hint[120];
-	size_t used = 0;
+	struct words words = { names, sizeof names, 0 };
 	struct nearest nearest = { .wanted = request->kind ? request->kind : "" };
-	for (int i = 0; i < EXPORT_KIND_COUNT && used < sizeof names; i++) {
-		used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", export_kinds[i].name);
+	for (int i = 0; i < EXPORT_KIND_COUNT; i++) {
+		words_add(&words, "%s%s", i ? ", " : "", export_kinds[i].name);
 		nearest_consider(&nearest, export_kinds[i].name);
 	}
 	return usage_error(command_of(request), "%s: expected one of %s%s",

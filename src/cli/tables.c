@@ -175,11 +175,11 @@ static void write_subcommands(FILE *stream)
 /* "plan, export, sweep": who takes an option. Returns text. */
 static char *takers(const struct option_row *row, char *text, size_t size)
 {
-	size_t used = 0;
+	struct words words = { text, size, 0 };
 	*text = '\0';
-	for (int i = 0; i <= SUBCOMMAND_explore && used < size; i++)
+	for (int i = 0; i <= SUBCOMMAND_explore; i++)
 		if (row->commands >> i & 1)
-			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+			words_add(&words, "%s%s", words.at ? ", " : "",
 				i == SUBCOMMAND_screen ? "export --screen" : i == SUBCOMMAND_explore ? "the explorer" : subcommands[i].name);
 	return text;
 }

@@ -151,8 +151,7 @@ static void fit_list_holds(const struct graph *graph, uint32_t op, char *text, s
 			break;
 		last = most;
 		uint32_t tensor = graph->members.item[graph->members.start[most]];
-		words_add(&words, "%s%.60s %s", shown ? ", " : "", graph->tensor[tensor].name,
-			BYTES(graph->storage[most].bytes));
+		words_add(&words, "%s%.60s %s", shown ? ", " : "", graph->tensor[tensor].name, BYTES(graph->storage[most].bytes));
 	}
 	FOR(s, graph->storages)
 		bytes[graph->storage[s].kind] += graph->storage[s].persistent ? graph->storage[s].bytes : 0;
@@ -401,15 +400,16 @@ static enum status plan_ways(struct finding *finding, struct fit_way *way, uint3
 /* Words of the table, each %u the number. */
 static void fit_list_fill(int64_t number, const char *from, const char *before, char text[FIT_SET_SIZE])
 {
-	size_t used = (size_t)snprintf(text, FIT_SET_SIZE, "%s", before);
-	for (; *from && used + 24 < FIT_SET_SIZE; from++)
+	struct words words = { text, FIT_SET_SIZE, 0 };
+	words_add(&words, "%s", before);
+	for (; *from && words.at + 24 < FIT_SET_SIZE; from++)
 		if (*from == '%' && from[1] == 'u') {
-			used += (size_t)snprintf(text + used, FIT_SET_SIZE - used, "%" PRId64, number);
+			words_add(&words, "%" PRId64, number);
 			from++;
 		} else {
-			text[used++] = *from;
+			text[words.at++] = *from;
 		}
-	text[used] = '\0';
+	text[words.at] = '\0';
 }
 
 /* The change that a row of the table stands for here; false: there is none. */

@@ -78,16 +78,16 @@ uint32_t device_grid_coordinate(const struct device_grid *grid, uint32_t device,
 
 char *device_grid_text(const struct device_grid *grid, uint32_t device, bool outer, char *text, size_t size)
 {
-	size_t used = 0;
+	struct words words = { text, size, 0 };
 	text[0] = '\0';
-	for (uint32_t i = 0; i < grid->axes && used < size; i++) {
+	for (uint32_t i = 0; i < grid->axes; i++) {
 		const struct grid_axis *axis = &grid->axis[i];
 		uint32_t at = device_grid_coordinate(grid, device, i);
 		if (outer && axis->near == axis->size)
 			continue;
-		used += (size_t)snprintf(text + used, size - used, "%s%s %u", used ? " " : "", axis->name, at);
-		if (outer && axis->near > 1 && used < size)
-			used += (size_t)snprintf(text + used, size - used, "-%u", at + axis->near - 1);
+		words_add(&words, "%s%s %u", words.at ? " " : "", axis->name, at);
+		if (outer && axis->near > 1)
+			words_add(&words, "-%u", at + axis->near - 1);
 	}
 	return text;
 }

@@ -435,13 +435,14 @@ void timeline_note(const struct plan *plan, char *note, size_t size)
 	if (ordered->peak_position == NONE)
 		return;
 	const struct op *peak = &plan->graph->op[ordered->result.order[ordered->peak_position]];
-	int used = snprintf(note, size, "peak at position %u: %.60s%s%.60s", ordered->peak_position, peak->name,
+	struct words words = { note, size, 0 };
+	words_add(&words, "peak at position %u: %.60s%s%.60s", ordered->peak_position, peak->name,
 		peak->src ? " at " : "", peak->src ? words_of_place(peak->src) : "");
-	if (plan_bound(plan) > 0 && used > 0 && (size_t)used < size)
-		used += snprintf(note + used, size - (size_t)used, "; dashed: no order needs less than %s%s",
+	if (plan_bound(plan) > 0)
+		words_add(&words, "; dashed: no order needs less than %s%s",
 			bytes_text(plan_bound(plan), text, sizeof text), plan_is_proved(plan) ? " (reached)" : "");
-	if (ordered->result.roam.segments && used > 0 && (size_t)used < size)
-		snprintf(note + used, size - (size_t)used, "; at the bottom: %u segments, grey: halved; ticks: %u branches",
+	if (ordered->result.roam.segments)
+		words_add(&words, "; at the bottom: %u segments, grey: halved; ticks: %u branches",
 			ordered->result.roam.segments, ordered->result.roam.branches);
 }
 

@@ -128,16 +128,15 @@ static void figure_sweep_look(struct scene *scene)
 /* The values of a row's knobs but of one. */
 static char *others_text(const struct scene *scene, const struct swept *row, uint32_t but, char *text, size_t size)
 {
-	size_t used = 0;
+	struct words words = { text, size, 0 };
 	text[0] = '\0';
-	for (uint32_t i = 0; i < scene->table->knobs && used < size; i++) {
+	for (uint32_t i = 0; i < scene->table->knobs; i++) {
 		const struct sweep_knob *knob = &scene->table->knob[i];
 		const char *value = knob->value[row->value[i]];
 		bool plain = !figure_sweep_is_number(value) && strcmp(value, "on") != 0 && strcmp(value, "off") != 0 &&
 			strcmp(value, "auto") != 0;
 		if (i != but && knob->values > 1)
-			used += (size_t)snprintf(text + used, size - used, "%s%s%s%s", used ? ", " : "", plain ? "" : knob->name,
-				plain ? "" : " ", value);
+			words_add(&words, "%s%s%s%s", words.at ? ", " : "", plain ? "" : knob->name, plain ? "" : " ", value);
 	}
 	return text;
 }

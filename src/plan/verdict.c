@@ -163,15 +163,15 @@ static char *verdict_allocator_text(const struct verdict *verdict, char *text, s
 	static const char *const names[] = { "", "as planned", "default segments", "expandable segments" };
 	struct scale scale = plan_verdict_scale_of(verdict);
 	char bytes[32];
-	size_t used = 0;
+	struct words words = { text, size, 0 };
 	text[0] = '\0';
-	for (int a = ALLOCATOR_PLAN; a <= ALLOCATOR_EXPANDABLE && used < size; a++)
+	for (int a = ALLOCATOR_PLAN; a <= ALLOCATOR_EXPANDABLE; a++)
 		if (verdict->by[a] >= 0)
-			used += (size_t)snprintf(text + used, size - used, "%s%s%s %s", used > 0 ? "; " : "",
+			words_add(&words, "%s%s%s %s", words.at > 0 ? "; " : "",
 				a == (int)verdict->allocator ? "judged: " : "", names[a],
 				verdict_bytes(verdict->by[a], &scale, bytes, sizeof bytes));
-	if (verdict->fits == FITS_YES && verdict->retries > 0 && used < size)
-		snprintf(text + used, size - used, "; gives memory back %u times in two steps", verdict->retries);
+	if (verdict->fits == FITS_YES && verdict->retries > 0)
+		words_add(&words, "; gives memory back %u times in two steps", verdict->retries);
 	return text;
 }
 

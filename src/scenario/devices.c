@@ -4,6 +4,7 @@
 
 #include "devices.h"
 #include "profiles.h"
+#include "src/base/words.h"
 
 /* ---- presets ---- */
 
@@ -143,11 +144,12 @@ char *device_text(enum device device, bool sources, char *text, size_t size)
 	char memory[32];
 	PRINT_TO(memory, device == DEVICE_NONE ? "any memory" : "%lld GiB", (long long)(peak->memory >> 30));
 	bool bf16 = peak->matrix_rate[FORMAT_BF16] > 0;
-	int used = snprintf(text, size, "%s  %.4g TFLOP/s %s  %.4g GB/s  links %.4g and %.4g GB/s", memory,
+	struct words words = { text, size, 0 };
+	words_add(&words, "%s  %.4g TFLOP/s %s  %.4g GB/s  links %.4g and %.4g GB/s", memory,
 		(double)peak->matrix_rate[bf16 ? FORMAT_BF16 : FORMAT_F16] / 1e12, bf16 ? "bf16" : "fp16 (no bf16)",
 		(double)peak->memory_rate / 1e9, (double)peak->near.rate / 1e9, (double)peak->far.rate / 1e9);
-	if (sources && used > 0 && (size_t)used < size)
-		snprintf(text + used, size - (size_t)used, ". %s", rows[device == DEVICE_NONE ? DEVICE_A100_80 : device].source);
+	if (sources)
+		words_add(&words, ". %s", rows[device == DEVICE_NONE ? DEVICE_A100_80 : device].source);
 	return text;
 }
 

@@ -6,10 +6,9 @@ static enum status scenario_pins_unknown(
 	const char *what, const char *name, const struct nearest *nearest, struct error *error)
 {
 	char text[300] = "";
-	size_t used = 0;
-	for (int i = 0; i < nearest->count && used < sizeof text; i++)
-		used += (size_t)snprintf(
-			text + used, sizeof text - used, "%s\"%.80s\"", i ? ", " : "; the nearest are ", nearest->name[i]);
+	struct words words = { text, sizeof text, 0 };
+	for (int i = 0; i < nearest->count; i++)
+		words_add(&words, "%s\"%.80s\"", i ? ", " : "; the nearest are ", nearest->name[i]);
 	return refuse(error, "there is no %s named \"%.80s\"%s", what, name, text);
 }
 

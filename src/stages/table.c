@@ -93,10 +93,10 @@ static void note_captured(struct job *job, bool extended)
 {
 	const int64_t *line = growth_base(job->graph)->line;
 	char seen[80];
-	size_t used = (size_t)PRINT_TO(seen, "%lld", (long long)line[0]);
+	struct words words = { seen, sizeof seen, 0 };
+	words_add(&words, "%lld", (long long)line[0]);
 	for (int i = 1; i < LINE_BATCHES && line[i] > 0; i++)
-		used += (size_t)snprintf(seen + used, sizeof seen - used, "%s%lld",
-			i + 1 < LINE_BATCHES && line[i + 1] > 0 ? ", " : " and ", (long long)line[i]);
+		words_add(&words, "%s%lld", i + 1 < LINE_BATCHES && line[i + 1] > 0 ? ", " : " and ", (long long)line[i]);
 	note(job->notes, extended
 		? NOTE_GUESS "one sample is on the line through batch %s; tidemark_torch.capture_batches also captures it"
 		: "the batch as captured: what each sample adds was seen at batch %s", seen);

@@ -148,40 +148,40 @@ static bool export_is_view(const struct export_view *view, const char *name)
 
 char *export_view_names(enum export_kind_id kind, const char *between, char *text, size_t size)
 {
-	size_t used = 0;
+	struct words words = { text, size, 0 };
 	text[0] = '\0';
-	for (int i = 0; i < export_view_count && used < size; i++)
+	for (int i = 0; i < export_view_count; i++)
 		if (export_views[i].name && export_views[i].kinds >> kind & 1)
-			used += (size_t)snprintf(text + used, size - used, "%s%s%s", used ? between : "", export_views[i].name,
+			words_add(&words, "%s%s%s", words.at ? between : "", export_views[i].name,
 				strcmp(export_views[i].name, "around:") == 0 ? "NAME" : "");
 	return text;
 }
 
 void export_figure_names(char *text, size_t size)
 {
-	size_t used = 0;
+	struct words words = { text, size, 0 };
 	text[0] = '\0';
-	for (int i = 0; i < export_view_count && used < size; i++)
+	for (int i = 0; i < export_view_count; i++)
 		if (export_views[i].name && export_views[i].figure)
-			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", export_views[i].name);
+			words_add(&words, "%s%s", words.at ? ", " : "", export_views[i].name);
 }
 
 /* "; svg and tikz have it": a view of other kinds is no slip. Nothing where it is none. */
 static char *others_with(const char *name, char *text, size_t size)
 {
 	uint32_t kinds = 0, named = 0;
-	size_t used = 0;
+	struct words words = { text, size, 0 };
 	text[0] = '\0';
 	FOR_INT(i, export_view_count)
 		kinds |= export_views[i].name && strcmp(export_views[i].name, name) == 0 ? export_views[i].kinds : 0;
-	for (int kind = 0; kind < EXPORT_KIND_COUNT && used < size; kind++)
+	for (int kind = 0; kind < EXPORT_KIND_COUNT; kind++)
 		if (kinds >> kind & 1) {
 			const char *before = !named ? "; " : kinds >> kind == 1 ? " and " : ", ";
-			used += (size_t)snprintf(text + used, size - used, "%s%s", before, export_kinds[kind].name);
+			words_add(&words, "%s%s", before, export_kinds[kind].name);
 			named++;
 		}
-	if (named > 0 && used < size)
-		snprintf(text + used, size - used, " ha%s it", named > 1 ? "ve" : "s");
+	if (named > 0)
+		words_add(&words, " ha%s it", named > 1 ? "ve" : "s");
 	return text;
 }
 

@@ -23,7 +23,7 @@ static uint32_t part_text(
 char *factors_text(const struct factors *factors, const struct factor_term *term, char *text, size_t size)
 {
 	bool named = false;
-	size_t used = 0;
+	struct words words = { text, size, 0 };
 	text[0] = '\0';
 	FOR(i, term->count)
 		named |= factors->factor[factors->part[term->first + i]].role != ROLE_NONE;
@@ -31,8 +31,7 @@ char *factors_text(const struct factors *factors, const struct factor_term *term
 		char part[32];
 		bool first = i == 0;
 		i += part_text(factors, term, i, part, sizeof part);
-		if (used < size)
-			used += (size_t)snprintf(text + used, size - used, "%s%s", first ? "" : "*", part);
+		words_add(&words, "%s%s", first ? "" : "*", part);
 	}
 	return text;
 }

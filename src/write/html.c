@@ -21,10 +21,10 @@ static const char *const page[] = {
 /* "f32 [2, 3]" */
 static char *html_shape(const struct tensor *tensor, char *text, size_t size)
 {
-	int used = snprintf(text, size, "%s", dtype_names[tensor->dtype]);
-	for (int d = 0; d < tensor->dims && tensor->shape && used < (int)size; d++)
-		used += snprintf(text + used, size - (size_t)used, "%s%" PRId64 "%s", d ? ", " : " [", tensor->shape[d],
-			d + 1 == tensor->dims ? "]" : "");
+	struct words words = { text, size, 0 };
+	words_add(&words, "%s", dtype_names[tensor->dtype]);
+	for (int d = 0; d < tensor->dims && tensor->shape; d++)
+		words_add(&words, "%s%" PRId64 "%s", d ? ", " : " [", tensor->shape[d], d + 1 == tensor->dims ? "]" : "");
 	return text;
 }
 

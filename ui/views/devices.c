@@ -69,14 +69,14 @@ static void devices_draw_found(struct frame *frame, const struct plan *plan)
 	const struct sharded *sharded = plan->transformed->sharded;
 	const struct proof *proof = &sharded->proof;
 	char text[300], gap[32];
-	size_t used = (size_t)PRINT_TO(text, "%s",
-		sharded->space ? "found by search" : "as experts write it by hand");
+	struct words words = { text, sizeof text, 0 };
+	words_add(&words, "%s", sharded->space ? "found by search" : "as experts write it by hand");
 	if (proof->quantity != QUANTITY_NONE)
-		used += (size_t)snprintf(text + used, sizeof text - used, proof_closed(proof) ? ": least possible %s%s"
+		words_add(&words, proof_closed(proof) ? ": least possible %s%s"
 			: ": %s at most %s above the least", quantity_names[proof->quantity],
 			proof_closed(proof) ? "" : gap_text(proof->value, proof->bound, gap, sizeof gap));
 	if (plan->compared > 1)
-		snprintf(text + used, sizeof text - used, "; the best of %u that were planned", plan->compared);
+		words_add(&words, "; the best of %u that were planned", plan->compared);
 	frame_words(frame, 1, 0, frame->window.width - 1, proof_closed(proof) ? ROLE_GOOD : ROLE_LABEL, text);
 }
 

@@ -98,14 +98,13 @@ char *carried_text(const struct graph *graph, uint32_t tensor, const struct fact
 	text[0] = '\0';
 	if (!of->shape)
 		return text;
-	size_t used = (size_t)snprintf(text, size, "%s[", of->has_dtype ? dtype_names[of->dtype] : "");
-	for (uint32_t d = 0; d < of->dims && used < size; d++) {
+	struct words words = { text, size, 0 };
+	words_add(&words, "%s[", of->has_dtype ? dtype_names[of->dtype] : "");
+	for (uint32_t d = 0; d < of->dims; d++) {
 		if (factors)
 			factors_text(factors, &factors->dim[factors->dim_start[tensor] + d], factor, sizeof factor);
-		used += (size_t)snprintf(
-			text + used, size - used, "%s%" PRId64 "%s%s", d ? ", " : "", of->shape[d], *factor ? "=" : "", factor);
+		words_add(&words, "%s%" PRId64 "%s%s", d ? ", " : "", of->shape[d], *factor ? "=" : "", factor);
 	}
-	if (used < size)
-		snprintf(text + used, size - used, "]");
+	words_add(&words, "]");
 	return text;
 }

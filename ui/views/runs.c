@@ -187,13 +187,12 @@ static int runs_columns(const struct model *model, int knob[KNOB_COUNT], int wid
 static void runs_draw_common(struct frame *frame, const struct model *model)
 {
 	char text[600] = "", value[64];
-	size_t used = 0;
-	for (int k = 0; k < KNOB_COUNT && used < sizeof text; k++)
+	struct words words = { text, sizeof text, 0 };
+	for (int k = 0; k < KNOB_COUNT; k++)
 		if (model->runs && model->run[0]->scenario.value[k] != knobs[k].normal && !runs_varies(model, k))
-			used += (size_t)snprintf(text + used, sizeof text - used, "%s%s=%s", used ? " " : "", knobs[k].name,
-				runs_knob_text(model->run[0], k, value));
+			words_add(&words, "%s%s=%s", words.at ? " " : "", knobs[k].name, runs_knob_text(model->run[0], k, value));
 	int x = 1 + frame_text(frame, 1, 0, 8, ROLE_LABEL, "common ");
-	frame_words(frame, x, 0, frame->window.width - x, ROLE_FAINT, used ? text : "the defaults");
+	frame_words(frame, x, 0, frame->window.width - x, ROLE_FAINT, words.at ? text : "the defaults");
 }
 
 static const char *runs_figure(

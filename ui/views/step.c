@@ -547,12 +547,12 @@ static void step_open_group(struct model *model, const struct holder *group)
 	const struct plan *plan = model->plan;
 	const struct op *maker = holder_maker(plan, group->first);
 	char module[60], word[90] = "";
-	size_t used = 0;
+	struct words words = { word, sizeof word, 0 };
 	if (maker && group->reason != ALIVE_PERSISTENT && *maker->module) {
-		used = (size_t)PRINT_TO(word, " module:/^");
-		for (const char *at = holder_pattern(maker->module, module, sizeof module); *at && used + 10 < sizeof word; at++)
-			used += (size_t)snprintf(word + used, sizeof word - used, *at == '*' ? "[0-9]+" : *at == '.' ? "\\." : "%c", *at);
-		snprintf(word + used, sizeof word - used, "$/");
+		words_add(&words, " module:/^");
+		for (const char *at = holder_pattern(maker->module, module, sizeof module); *at && words.at + 10 < sizeof word; at++)
+			words_add(&words, *at == '*' ? "[0-9]+" : *at == '.' ? "\\." : "%c", *at);
+		words_add(&words, "$/");
 	}
 	PRINT_TO(model->filter, "kind=%s", kind_names[plan->graph->storage[group->first].kind]);
 	if (strlen(model->filter) + strlen(word) < sizeof model->filter)

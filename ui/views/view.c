@@ -130,8 +130,7 @@ void view_draw_span(struct frame *frame, int y, const struct model *model)
 		BYTES(plan->ordered->live[plan_highest(plan, from, to)]));
 	*text = '\0';
 	FOR_INT(change, CHANGES)
-		words_add(&words, "%s%s %s", change ? " · " : "", change_names[change],
-			BYTES(bytes[change]));
+		words_add(&words, "%s%s %s", change ? " · " : "", change_names[change], BYTES(bytes[change]));
 	frame_words(frame, 0, y + 1, frame->window.width, ROLE_TEXT, text);
 }
 
@@ -216,12 +215,12 @@ enum role item_role(const struct plan *plan, uint32_t item)
 
 char *tensor_shape_text(const struct tensor *tensor, char *text, size_t size)
 {
-	size_t used = (size_t)snprintf(
-		text, size, "%s%s", tensor->has_dtype ? dtype_names[tensor->dtype] : "", tensor->shape ? "[" : "");
-	for (int i = 0; tensor->shape && i < tensor->dims && used < size; i++)
-		used += (size_t)snprintf(text + used, size - used, "%s%lld", i ? "," : "", (long long)tensor->shape[i]);
-	if (tensor->shape && used < size)
-		snprintf(text + used, size - used, "]");
+	struct words words = { text, size, 0 };
+	words_add(&words, "%s%s", tensor->has_dtype ? dtype_names[tensor->dtype] : "", tensor->shape ? "[" : "");
+	for (int i = 0; tensor->shape && i < tensor->dims; i++)
+		words_add(&words, "%s%lld", i ? "," : "", (long long)tensor->shape[i]);
+	if (tensor->shape)
+		words_add(&words, "]");
 	return text;
 }
 
