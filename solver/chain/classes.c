@@ -7,8 +7,6 @@
 
 #include "model.h"
 
-#define COVER_TAILS 10 /* covers of the step edges are tried out where they have no more tails */
-
 /* ---- classes ---- */
 
 enum status chain_classes_begin(struct chain_classes *classes, uint32_t strategies, struct arena *arena)
@@ -62,96 +60,26 @@ int64_t *chain_classes_pair(const struct chain_table *table, const struct chain_
 
 /* ---- states ---- */
 
-/* A cover of the step edges: each has its tail or its head in it. */
-struct cover {
-	uint32_t *edge, edges;  /* step edges that aren't sums */
-	struct chain_side *all; /* [count] distinct tails */
-	uint32_t count;
-	struct chain_side *head; /* [heads] of all edges from other tails */
-	uint32_t heads;
-	uint32_t set; /* of tails */
-};
-
-static bool has_tail(const struct cover *cover, uint32_t tail)
-{
-	return tail >= 32 ? cover->set == UINT32_MAX : cover->set >> tail & 1;
-}
-
-/* Adds a table of an edge to the side of the node, a new one where there is none. */
-static enum status see(struct chain_model *model, struct chain_side *side, uint32_t *count, uint32_t node,
-	const struct chain_table *table, bool columns)
-{
-	struct chain_side *old = chain_side_of(side, *count, node);
-	if (!old) {
-		old = &side[(*count)++];
-		old->node = node;
-		NEED(chain_classes_begin(&old->classes, chain_width(model, node), &model->arena) == OK);
-	}
-	return chain_classes_split(&old->classes, table, columns);
-}
-
-/* The tails in the set, and the heads of all edges from others; how many states that is. */
-static enum status cover_by(struct chain_model *model, struct cover *cover, uint32_t set, double *states)
+/* A state is the classes of the step edges' tails. */
+enum status chain_state_choose(struct chain_model *model, struct chain_link *link)
 {
 	const struct shard_chain *chain = model->chain;
-	enum status status = OK;
-	cover->set = set;
-	cover->heads = 0;
-	*states = 1;
-	FOR(i, cover->count)
-		*states *= has_tail(cover, i) ? cover->all[i].classes.count : 1;
-	for (uint32_t i = 0; i < cover->edges && status == OK; i++) {
-		const struct chain_edge *edge = &chain->edge[cover->edge[i]];
-		if (!has_tail(cover, (uint32_t)(chain_side_of(cover->all, cover->count, edge->from) - cover->all)))
-			status = see(model, cover->head, &cover->heads, edge->to, &model->table[cover->edge[i]], true);
-	}
-	FOR(i, cover->heads)
-		*states *= cover->head[i].classes.count;
-	return status;
-}
-
-static enum status best_cover(struct chain_model *model, struct cover *cover, double *states)
-{
-	uint32_t best = 0, last = cover->count <= COVER_TAILS ? 1u << cover->count : 2;
-	double least = 0;
-	enum status status = OK;
-	for (uint32_t i = 0; i < last && status == OK; i++) {
-		uint32_t set = cover->count <= COVER_TAILS ? i : i ? UINT32_MAX : 0;
-		status = cover_by(model, cover, set, states);
-		if (i == 0 || *states < least) {
-			least = *states;
-			best = set;
-		}
-	}
-	return status == OK ? cover_by(model, cover, best, states) : status;
-}
-
-static enum status find_tails(struct chain_model *model, const struct chain_link *link, struct cover *cover)
-{
-	const struct shard_chain *chain = model->chain;
+	double states = 1;
+	NEED(ROOM(&model->arena, link->tail, chain->edges));
 	FOR(i, chain->edges) {
 		const struct chain_edge *edge = &chain->edge[i];
 		if (!edge->step || chain->segment[edge->from] != link->segment || model->table[i].separable)
 			continue;
-		cover->edge[cover->edges++] = i;
-		TRY(see(model, cover->all, &cover->count, edge->from, &model->table[i], false));
+		struct chain_side *tail = chain_side_of(link->tail, link->tails, edge->from);
+		if (!tail) {
+			tail = &link->tail[link->tails++];
+			tail->node = edge->from;
+			NEED(chain_classes_begin(&tail->classes, chain_width(model, edge->from), &model->arena) == OK);
+		}
+		TRY(chain_classes_split(&tail->classes, &model->table[i], false));
 	}
-	return OK;
-}
-
-enum status chain_state_choose(struct chain_model *model, struct chain_link *link)
-{
-	struct cover cover = { 0 };
-	double states;
-	NEED(ROOM(&model->arena, cover.edge, model->chain->edges) && ROOM(&model->arena, cover.all, model->chain->edges) &&
-		ROOM(&model->arena, cover.head, model->chain->edges) && ROOM(&model->arena, link->tail, model->chain->edges));
-	TRY(find_tails(model, link, &cover));
-	TRY(best_cover(model, &cover, &states));
-	FOR(i, cover.count)
-		if (has_tail(&cover, i))
-			link->tail[link->tails++] = cover.all[i];
-	link->head = cover.head;
-	link->heads = cover.heads;
+	FOR(i, link->tails)
+		states *= link->tail[i].classes.count;
 	link->states = states < 1e9 ? (uint32_t)states : 0;
 	return states < 1e9 ? OK : LIMIT;
 }

@@ -130,8 +130,6 @@ static void make_core_vars(struct chain_model *model)
 	}
 	FOR(i, model->links) {
 		const struct chain_link *link = &model->link[i];
-		FOR(j, link->heads)
-			model->var[AT_SECOND][link->head[j].node] = chain_graph_var(&model->core, link->head[j].classes.count);
 		FOR(j, link->tails)
 			model->var[AT_BEFORE_LAST][link->tail[j].node] = chain_graph_var(&model->core, link->tail[j].classes.count);
 	}
@@ -191,28 +189,15 @@ static uint32_t before_tail(const struct chain_link *link, uint32_t tail)
 	return link->outs + tail;
 }
 
-static uint32_t before_head(const struct chain_link *link, uint32_t head)
-{
-	return link->outs + link->tails + head;
-}
-
 static uint32_t after_tail(const struct chain_link *link, uint32_t tail)
 {
-	return link->outs + link->tails + link->heads + tail;
-}
-
-static uint32_t after_head(const struct chain_link *link, uint32_t head)
-{
-	return link->outs + 2 * link->tails + link->heads + head;
+	return link->outs + link->tails + tail;
 }
 
 /* The variable of a node of the copy: a state's where each of its strategies is a class. */
 static uint32_t node_var(const struct chain_model *model, struct chain_link *link, uint32_t node)
 {
-	const struct chain_side *head = chain_side_of(link->head, link->heads, node),
-							*tail = chain_side_of(link->tail, link->tails, node);
-	if (head && head->classes.count == chain_width(model, node))
-		return before_head(link, (uint32_t)(head - link->head));
+	const struct chain_side *tail = chain_side_of(link->tail, link->tails, node);
 	if (tail && tail->classes.count == chain_width(model, node))
 		return after_tail(link, (uint32_t)(tail - link->tail));
 	return chain_graph_var(&link->graph, chain_width(model, node));
@@ -226,12 +211,9 @@ static enum status make_copy_vars(struct chain_model *model, struct chain_link *
 	NEED(ROOM(&model->arena, link->var, chain->nodes));
 	FOR(i, link->outs)
 		chain_graph_var(graph, link->out[i].classes.count);
-	FOR_INT(end, 2) {
+	FOR_INT(end, 2)
 		FOR(i, link->tails)
 			chain_graph_var(graph, link->tail[i].classes.count);
-		FOR(i, link->heads)
-			chain_graph_var(graph, link->head[i].classes.count);
-	}
 	graph->kept = graph->vars;
 	for (uint32_t node = 0; node < chain->nodes && !graph->failed; node++)
 		if (chain->segment[node] == link->segment) {
@@ -241,27 +223,22 @@ static enum status make_copy_vars(struct chain_model *model, struct chain_link *
 	for (uint32_t i = 0; i < link->tails && !graph->failed; i++)
 		if (link->var[link->tail[i].node] != after_tail(link, i))
 			tie_class(graph, link->var[link->tail[i].node], after_tail(link, i), &link->tail[i].classes);
-	for (uint32_t i = 0; i < link->heads && !graph->failed; i++)
-		if (link->var[link->head[i].node] != before_head(link, i))
-			tie_class(graph, link->var[link->head[i].node], before_head(link, i), &link->head[i].classes);
 	return graph->failed ? NO_MEMORY : OK;
 }
 
 /* The core's variable of one part of the state before the first arc, or after the last one. */
 static uint32_t state_var(struct chain_model *model, const struct chain_link *link, uint32_t part, bool last)
 {
-	bool tail = part < link->tails;
-	const struct chain_side *side = tail ? &link->tail[part] : &link->head[part - link->tails];
-	if (tail == last)
-		return model->var[last ? AT_BEFORE_LAST : AT_SECOND][side->node];
-	return add_class(&model->core, model->var[last ? AT_LAST : AT_FIRST][side->node], &side->classes);
+	const struct chain_side *side = &link->tail[part];
+	return last ? model->var[AT_BEFORE_LAST][side->node]
+		: add_class(&model->core, model->var[AT_FIRST][side->node], &side->classes);
 }
 
 /* The factor that stands for all arcs, over distinct variables of the core. */
 static enum status make_link_factor(struct chain_model *model, struct chain_link *link)
 {
 	struct chain_graph *core = &model->core;
-	uint32_t parts = link->tails + link->heads;
+	uint32_t parts = link->tails;
 	struct chain_factor factor = { .size = (size_t)link->blocks * link->states * link->states };
 	if ((double)link->blocks * link->states * link->states > 1e8)
 		return LIMIT;
@@ -290,18 +267,13 @@ static void place_step(struct chain_model *model, const struct chain_edge *edge,
 		chain_model_add_edge(core, first, last, table);
 		return;
 	}
-	const struct chain_side *tail = chain_side_of(link->tail, link->tails, edge->from),
-							*head = chain_side_of(link->head, link->heads, edge->to);
+	const struct chain_side *tail = chain_side_of(link->tail, link->tails, edge->from);
 	chain_model_add_sums(core, first, last, table);
 	chain_model_add_sums(&link->graph, link->var[edge->from], link->var[edge->to], table);
 	if (tail) {
 		add_pairs(core, model->var[AT_BEFORE_LAST][edge->from], last, table, &tail->classes, NULL);
 		add_pairs(&link->graph, before_tail(link, (uint32_t)(tail - link->tail)), link->var[edge->to], table,
 			&tail->classes, NULL);
-	} else if (head) {
-		add_pairs(core, first, model->var[AT_SECOND][edge->to], table, NULL, &head->classes);
-		add_pairs(&link->graph, link->var[edge->from], after_head(link, (uint32_t)(head - link->head)), table, NULL,
-			&head->classes);
 	}
 }
 

@@ -1,8 +1,8 @@
 /* model.h: a chain reduced, as factor graphs: one of a segment's copies, and one of everything else.
  *
  * The first and the last copy of a segment belong to everything else, the "core". Only the copies between them are a
- * power. A state stands between two copies and holds the choices of a cover of the edges between these: for each edge
- * its tail in the copy before, or its head in the copy after. */
+ * power. A state stands between two copies and holds what the edges between these see of their tails in the copy
+ * before. */
 #pragma once
 
 #include "chain.h"
@@ -60,8 +60,8 @@ struct chain_out {
 /* Copies 1 .. copies - 2 of a segment of three copies at least: a walk of that many arcs from state to state. */
 struct chain_link {
 	uint32_t segment, length;
-	uint32_t tails, heads; /* nodes whose classes make a state, tails first: */
-	struct chain_side *tail, *head; /* tails as the copy after sees them, heads as the one before does */
+	uint32_t tails;
+	struct chain_side *tail; /* nodes whose classes, as the copy after sees them, make a state */
 	uint32_t outs;
 	struct chain_out *out; /* what every copy sees of the core: their values make a block */
 	uint32_t states, blocks;
@@ -70,7 +70,7 @@ struct chain_link {
 	uint32_t *var;            /* [nodes] */
 };
 
-enum { AT_FIRST, AT_LAST, AT_SECOND, AT_BEFORE_LAST, PLACES };
+enum { AT_FIRST, AT_LAST, AT_BEFORE_LAST, PLACES };
 
 struct chain_model {
 	const struct shard_chain *chain;
@@ -95,8 +95,7 @@ void chain_model_free(struct chain_model *model);
  * Fills first, original, cost, usage, table and what all plans have. */
 enum status chain_model_reduce(struct chain_model *model, struct control *control, struct error *error);
 
-/* Chooses what states are made of, the fewest there may be: fills states, tails and heads. LIMIT: too many values. OK
- * or NO_MEMORY besides. */
+/* Finds what states are made of: fills states and tails. LIMIT: too many values. OK or NO_MEMORY besides. */
 enum status chain_state_choose(struct chain_model *model, struct chain_link *link);
 /* All in one class, of so many strategies; then those apart whose rows or columns of a table differ. OK or NO_MEMORY.
  */
