@@ -244,16 +244,16 @@ void recompute_perturb(struct recompute_search *search, const struct recompute_d
 	HELD bool *MAKE(kept, step->storages);
 	HELD uint8_t *MAKE(keep, step->storages);
 	uint32_t known = 0;
-	bool fine = price && other && sum && seen && kept && keep;
-	search->status = fine ? search->status : NO_MEMORY;
-	if (fine && dual->moments > 0) {
-		FOR(m, dual->moments)
-			one = dual->price[m] > 0 ? 0 : one;
-		recompute_dual_prices(
-			search->base, dual->moment, one > 0 ? &one : dual->price, one > 0 ? 1 : dual->moments, sum, price);
-	}
+	if (!(price && other && sum && seen && kept && keep))
+		search->status = NO_MEMORY;
+	if (search->status == NO_MEMORY || dual->moments == 0)
+		return;
+	FOR(m, dual->moments)
+		one = dual->price[m] > 0 ? 0 : one;
+	recompute_dual_prices(
+		search->base, dual->moment, one > 0 ? &one : dual->price, one > 0 ? 1 : dual->moments, sum, price);
 	uint64_t begin = search->control->ticks, found = begin;
-	for (uint32_t i = 0; i < tries && fine && dual->moments > 0 && recompute_goes_on(search) &&
+	for (uint32_t i = 0; i < tries && recompute_goes_on(search) &&
 		search->control->ticks - found < PATIENCE + (found - begin);
 		i++) {
 		perturb_prices(step, price, &random, other);

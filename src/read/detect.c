@@ -175,10 +175,10 @@ static enum input_kind text_kind(const struct view *view)
 	return is_settings(*view) ? INPUT_SETTINGS : INPUT_UNKNOWN;
 }
 
-static bool is_message(const struct view *view)
+static bool is_message(struct view view)
 {
-	return detect_contains(view, "ut of memory") || detect_contains(view, "OutOfMemoryError") ||
-		detect_contains(view, "RESOURCE_EXHAUSTED") || detect_contains(view, "OOM when allocating");
+	return detect_contains(&view, "ut of memory") || detect_contains(&view, "OutOfMemoryError") ||
+		detect_contains(&view, "RESOURCE_EXHAUSTED") || detect_contains(&view, "OOM when allocating");
 }
 
 static enum input_kind json_kind(const struct view *view)
@@ -202,15 +202,15 @@ static enum input_kind json_kind(const struct view *view)
 		return INPUT_SETTINGS;
 	if (detect_contains(view, "\"weight_map\""))
 		return INPUT_WEIGHTS;
-	if (is_message(view)) /* "[rank0]: ..." and "[2026-..." begin as lists do */
+	if (is_message(*view)) /* "[rank0]: ..." and "[2026-..." begin as lists do */
 		return INPUT_MESSAGE;
 	return detect_contains(view, "\"model_type\"") ? INPUT_CONFIG : INPUT_JSON;
 }
 
 /* Some column is called lower and some other upper. */
-static bool is_minimalloc(const struct view *view)
+static bool is_minimalloc(struct view view)
 {
-	struct view line = first_line(view);
+	struct view line = first_line(&view);
 	return detect_contains(&line, ",") && detect_contains(&line, "lower") && detect_contains(&line, "upper");
 }
 
@@ -230,13 +230,13 @@ static bool is_schedule(struct view view)
 }
 
 /* A log of torch.compile: its graphs may begin later than what is seen here. A traceback names its files, too. */
-static bool is_fx(const struct view *view)
+static bool is_fx(struct view view)
 {
 	static const char *const marks[] = { "===== Joint graph", "===== Forward graph", "[__aot_",
 		"class GraphModule(torch.nn.Module)", "class <lambda>(torch.nn.Module)", "torch/_dynamo/", "torch/_logging/",
 		"torch/_functorch/" };
 	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-		if (detect_contains(view, marks[i]))
+		if (detect_contains(&view, marks[i]))
 			return i < 5 || !is_message(view);
 	return false;
 }
@@ -347,6 +347,24 @@ static bool is_snapshot_page(struct view view)
 	return detect_contains(&view, "MemoryViz.js") && detect_contains(&view, "\"base64\": \"");
 }
 
+static bool is_mlir(struct view view)
+{
+	return word(&view, "module") || detect_starts(&view, "#loc");
+}
+
+static const struct {
+	bool (*is)(struct view view);
+	enum input_kind kind;
+} texts[] = {
+	{ is_dot, INPUT_DOT },
+	{ is_hlo_text, INPUT_HLO_TEXT },
+	{ is_mlir, INPUT_MLIR },
+	{ is_fx, INPUT_FX },
+	{ is_message, INPUT_MESSAGE },
+	{ is_schedule, INPUT_SCHEDULE },
+	{ is_minimalloc, INPUT_MINIMALLOC },
+};
+
 enum input_kind input_detect(const char *data, size_t size)
 {
 	struct view view = { data, data + size };
@@ -378,19 +396,8 @@ enum input_kind input_detect(const char *data, size_t size)
 		return json_kind(&view);
 	if (*view.at == '<' && is_snapshot_page(view))
 		return INPUT_SNAPSHOT;
-	if (is_dot(view))
-		return INPUT_DOT;
-	if (is_hlo_text(view))
-		return INPUT_HLO_TEXT;
-	if (word(&view, "module") || detect_starts(&view, "#loc"))
-		return INPUT_MLIR;
-	if (is_fx(&view))
-		return INPUT_FX;
-	if (is_message(&view))
-		return INPUT_MESSAGE;
-	if (is_schedule(view))
-		return INPUT_SCHEDULE;
-	if (is_minimalloc(&view))
-		return INPUT_MINIMALLOC;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		if (texts[i].is(view))
+			return texts[i].kind;
 	return text_kind(&view);
 }

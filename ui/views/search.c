@@ -110,7 +110,7 @@ static int search_draw_degree(struct frame *frame, int x, int y, enum role role,
 {
 	char text[16];
 	PRINT_TO(text, "%u", degree);
-	frame_right(frame, x + DEGREE, y, role, title ? title : text);
+	frame_right(frame, x + DEGREE, y, role, role == ROLE_LABEL ? title : text);
 	return x + DEGREE;
 }
 
@@ -144,12 +144,12 @@ static void search_draw_row(struct frame *frame, int y, const struct config_rows
 	PRINT_TO(text, "%s%s", about, !entry ? "needs"
 		: BYTES(planned ? planned->needs : entry->result.worst.total));
 	frame_right(frame, NEEDS, y, role, text);
-	x = search_draw_degree(frame, x, y, role, entry ? NULL : "dp", config->dp);
-	x = search_draw_degree(frame, x, y, role, entry ? NULL : "tp", config->tp);
-	x = search_draw_degree(frame, x, y, role, entry ? NULL : "pp", config->pp);
-	x = list->context ? search_draw_degree(frame, x, y, role, entry ? NULL : "cp", config->cp) : x;
-	x = list->experts ? search_draw_degree(frame, x, y, role, entry ? NULL : "ep", config->ep) : x;
-	x = search_draw_degree(frame, x + 2, y, role, entry ? NULL : "ZeRO", config->zero) + 2;
+	x = search_draw_degree(frame, x, y, role, "dp", config->dp);
+	x = search_draw_degree(frame, x, y, role, "tp", config->tp);
+	x = search_draw_degree(frame, x, y, role, "pp", config->pp);
+	x = list->context ? search_draw_degree(frame, x, y, role, "cp", config->cp) : x;
+	x = list->experts ? search_draw_degree(frame, x, y, role, "ep", config->ep) : x;
+	x = search_draw_degree(frame, x + 2, y, role, "ZeRO", config->zero) + 2;
 	PRINT_TO(text, config->chunks > 1 ? "%s x%u" : "%s", !entry ? "schedule" : config->pp == 1 ? "-"
 		: knob_text(K_schedule, config->schedule, bytes, sizeof bytes), config->chunks);
 	frame_text(frame, x, y, RECOMPUTE - 1, role, text);
@@ -157,7 +157,7 @@ static void search_draw_row(struct frame *frame, int y, const struct config_rows
 	frame_text(frame, x, y, RECOMPUTE - 1, role, !entry ? "recompute" : config->recompute_layers ? "layers"
 		: config->offload ? "offload" : config->recompute ? knob_text(K_recompute, config->recompute, bytes, sizeof bytes)
 		: "-");
-	x = search_draw_degree(frame, x + RECOMPUTE - 1, y, role, entry ? NULL : frame->ascii ? "ub" : "µb",
+	x = search_draw_degree(frame, x + RECOMPUTE - 1, y, role, frame->ascii ? "ub" : "µb",
 		config->microbatch);
 	if (entry && entry->variants > 0)
 		count_text(entry->variants, bytes);

@@ -242,10 +242,12 @@ static void read_sharding(struct parser *parser, struct span value, struct hlo_i
 static enum status read_attribute(
 	struct parser *parser, struct span key, struct span value, struct hlo_instruction *instruction)
 {
+	static const char *const calls[] = { "calls", "to_apply", "called_computations", "branch_computations",
+		"true_computation", "false_computation" };
 	int64_t number;
-	if (scan_is(key, "calls") || scan_is(key, "to_apply") || scan_is(key, "called_computations") ||
-		scan_is(key, "branch_computations") || scan_is(key, "true_computation") || scan_is(key, "false_computation"))
-		return read_calls(parser, value, instruction, NONE);
+	FOR(i, COUNT_OF(calls))
+		if (scan_is(key, calls[i]))
+			return read_calls(parser, value, instruction, NONE);
 	if (scan_is(key, "body"))
 		return read_calls(parser, value, instruction, 0);
 	if (scan_is(key, "condition"))

@@ -371,23 +371,23 @@ static enum status read_words(
 	struct reader *reader, struct wire node, const char **type, const char **own, const char **name)
 {
 	struct wire_field field, attribute;
-	struct wire words[3] = { { 0 } };
+	struct wire words[8] = { { 0 } };
 	while (wire_next(&node, &field)) {
-		if (field.type == 2 && (field.number == 3 || field.number == 4 || field.number == 7))
-			words[field.number == 3 ? 0 : field.number == 4 ? 1 : 2] = field.body;
+		if (field.type == 2 && field.number < 8)
+			words[field.number] = field.body;
 		while (field.number == 5 && field.type == 2 && wire_next(&field.body, &attribute))
 			reader->subgraphs += attribute.type == 2 && (attribute.number == 6 || attribute.number == 11);
 	}
 	char text[300];
-	PRINT_TO(text, "%.*s.%.*s",
-		words[2].at && wire_size(words[2]) ? (int)onnx_least(wire_size(words[2]), 100) : 4,
-		words[2].at && wire_size(words[2]) ? (const char *)words[2].at : "onnx",
-		(int)(words[1].at ? onnx_least(wire_size(words[1]), 150) : 0), words[1].at ? (const char *)words[1].at : "");
+	bool foreign = words[7].at && wire_size(words[7]);
+	PRINT_TO(text, "%.*s.%.*s", foreign ? (int)onnx_least(wire_size(words[7]), 100) : 4,
+		foreign ? (const char *)words[7].at : "onnx",
+		(int)(words[4].at ? onnx_least(wire_size(words[4]), 150) : 0), words[4].at ? (const char *)words[4].at : "");
 	*type = arena_text(&reader->arena, text, strlen(text));
-	bool other = words[2].at && wire_size(words[2]) > 0 &&
-		!(wire_size(words[2]) == strlen("ai.onnx") && memcmp(words[2].at, "ai.onnx", strlen("ai.onnx")) == 0);
+	bool other = foreign &&
+		!(wire_size(words[7]) == strlen("ai.onnx") && memcmp(words[7].at, "ai.onnx", strlen("ai.onnx")) == 0);
 	*own = *type && (!other || of_known_domain(*type)) ? strrchr(*type, '.') + 1 : NULL;
-	*name = words[0].at ? onnx_text_of(reader, words[0]) : "";
+	*name = words[3].at ? onnx_text_of(reader, words[3]) : "";
 	return *type && *name ? OK : fail_memory(reader->error);
 }
 
