@@ -53,16 +53,16 @@ struct overheads {
 extern const struct overheads overheads_all;      /* everything counts, no context, no fragmentation */
 
 struct rank_memory {
+	int64_t total, overhead;
 	int64_t parameters, gradients, optimizer, activations, transient, gathered; /* at the step's fullest moment */
 	int64_t context, communication, buckets, workspace, cached, fragmentation;   /* the parts of overhead */
-	int64_t overhead, total;
 	int64_t host;               /* what waits in the host's memory, beside the total */
 };
 
 struct config_result {
-	struct rank_memory first, last, worst;
-	uint32_t worst_rank;
 	int64_t time;               /* picoseconds of a step */
+	struct rank_memory worst, first, last;
+	uint32_t worst_rank;
 	int64_t bubble, link, exposed, update; /* of these: idle in the pipeline, collectives inside layers, gradients' that
 											  nothing hides, optimizer */
 	double mfu; /* model FLOPs utilisation: the share of the step in which the devices would do its products at their

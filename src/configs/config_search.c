@@ -655,12 +655,14 @@ static enum status rank_played(struct searching *searching)
 	for (uint32_t i = 0; i < list->fitting && i < EXACT_MOST; i++)
 		wanted[i] = !list->entry[i].played;
 	enum status status = config_search_refine(searching, wanted);
-	TRY(config_rank(list));
+	TRY(config_rank_fitting(list));
 	for (uint32_t each = 1; status == OK && config_want_leading(list, EXACT_LEADING, each, wanted) > 0;
 		each += each < PLAYED_MOST ? each : 0) {
 		status = config_search_refine(searching, wanted);
-		TRY(config_rank(list));
+		TRY(config_rank_fitting(list));
 	}
+	if (status == OK || list->fitting == 0)
+		TRY(config_rank(list));
 	return status;
 }
 

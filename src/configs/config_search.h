@@ -59,14 +59,14 @@ struct config_planned {
 
 struct config_entry {
 	struct config config;
-	struct config_result result; /* estimated */
-	struct config_planned planned;
 	bool fits;
 	bool guess;  /* its step rests on what nobody knows: its plan's notes say on what */
 	bool played;  /* the schedule, if it has one, slot by slot: the time is no closed form */
 	bool front;  /* no other that fits is faster and takes no more memory */
 	bool leads;  /* the fastest that fits of those that cut the model alike (tp, pp, ep) */
 	uint32_t variants;  /* where it leads: how many others of this cut fit */
+	struct config_result result; /* estimated */
+	struct config_planned planned;
 };
 
 struct config_list {
@@ -116,11 +116,13 @@ char *config_text(const struct config *config, char *text, size_t size);
 /* The model is cut alike (tp, pp, ep): the copies that dp and cp make of what is left differ in how they share the
  * tokens out. */
 bool config_same_cut(const struct config *a, const struct config *b);
-/* All that fit by time, then memory, none of them leading; then the others by memory. Marks the front. O(entries log
- * entries). */
+/* All that fit by time, then memory, none of them leading; then the others in any order. Marks the front. O(entries +
+ * fitting log fitting). */
 void config_rank_by_time(struct config_list *list);
-/* The same, the fastest of each way to cut the model (tp, pp, ep) before its variants, as config_search() ranks. OK or
- * NO_MEMORY. */
+/* The same, the fastest of each way to cut the model (tp, pp, ep) before its variants: as a search that was stopped
+ * leaves them. OK or NO_MEMORY. */
+enum status config_rank_fitting(struct config_list *list);
+/* The same, and what doesn't fit by memory, as config_search() ranks. O(entries log entries). OK or NO_MEMORY. */
 enum status config_rank(struct config_list *list);
 /* Marks as wanted, of the first `most` leading entries that nobody has played and of the variants that come next in
  * their cuts, `each`; how many in all. wanted: [entries]. O(fitting) a cut. */

@@ -6,10 +6,6 @@
 static int by_rank(const void *left, const void *right)
 {
 	const struct config_entry *a = left, *b = right;
-	if (a->fits != b->fits)
-		return a->fits ? -1 : 1;
-	if (a->leads != b->leads)
-		return a->leads ? -1 : 1;
 	if (a->fits && a->result.time != b->result.time)
 		return a->result.time < b->result.time ? -1 : 1;
 	if (a->result.worst.total != b->result.worst.total)
@@ -25,13 +21,12 @@ bool config_same_cut(const struct config *a, const struct config *b)
 }
 
 /* Who wants another way to train on a cluster wants another way to cut the model first: each has dozens of variants
- * (schedules, ZeRO stages, microbatches, cp for dp) within a percent of each other. Entries that fit lie by time.
- * O(fitting * ways to cut). */
+ * (schedules, ZeRO stages, microbatches, cp for dp) within a percent of each other. Of entries that fit, by time, the
+ * first of each cut come first. O(fitting * ways to cut). */
 static enum status find_leaders(struct config_list *list)
 {
-	uint32_t *MAKE(leader, list->fitting);
-	if (!leader && list->fitting > 0)
-		return NO_MEMORY;
+	HELD uint32_t *MAKE(leader, list->fitting + (size_t)1);
+	NEED(leader);
 	list->leading = 0;
 	FOR(i, list->fitting) {
 		struct config_entry *entry = &list->entry[i];
@@ -45,32 +40,51 @@ static enum status find_leaders(struct config_list *list)
 		else
 			list->entry[leader[set]].variants++;
 	}
-	mem_free(leader);
+	HELD struct config_entry *MAKE(lead, list->leading + (size_t)1);
+	NEED(lead);
+	FOR(set, list->leading)
+		lead[set] = list->entry[leader[set]];
+	for (uint32_t i = list->fitting, at = i; i-- > 0;)
+		if (!list->entry[i].leads)
+			list->entry[--at] = list->entry[i];
+	COPY(list->entry, lead, list->leading);
 	return OK;
 }
 
 void config_rank_by_time(struct config_list *list)
 {
 	int64_t least = INT64_MAX;
-	FOR(i, list->entries)
-		list->entry[i].leads = false;
-	if (list->entries > 0)
-		qsort(list->entry, list->entries, sizeof *list->entry, by_rank);
 	list->fitting = 0;
-	while (list->fitting < list->entries && list->entry[list->fitting].fits)
-		list->fitting++;
+	FOR(i, list->entries) {
+		struct config_entry *to = &list->entry[list->fitting], entry;
+		list->entry[i].leads = false;
+		if (!list->entry[i].fits)
+			continue;
+		if (list->fitting++ < i) {
+			entry = list->entry[i];
+			list->entry[i] = *to;
+			*to = entry;
+		}
+	}
+	if (list->fitting > 0)
+		qsort(list->entry, list->fitting, sizeof *list->entry, by_rank);
 	FOR(i, list->fitting) {
 		list->entry[i].front = list->entry[i].result.worst.total < least;
 		least = list->entry[i].front ? list->entry[i].result.worst.total : least;
 	}
 }
 
-enum status config_rank(struct config_list *list)
+enum status config_rank_fitting(struct config_list *list)
 {
 	config_rank_by_time(list);
-	TRY(find_leaders(list));
-	if (list->fitting > 0)
-		qsort(list->entry, list->fitting, sizeof *list->entry, by_rank);
+	return find_leaders(list);
+}
+
+enum status config_rank(struct config_list *list)
+{
+	TRY(config_rank_fitting(list));
+	if (list->entries > list->fitting)
+		qsort(list->entry + list->fitting, list->entries - list->fitting, sizeof *list->entry, by_rank);
 	return OK;
 }
 
