@@ -68,7 +68,7 @@ static struct graph *named_again(
 	struct model_source *source, struct graph *graph, bool *guess, struct error *error)
 {
 	OWN(scenario) scenario;
-	static const enum knob_id apart[] = { K_recompute, K_float8, MACHINE_KNOBS };
+	static const enum knob_id apart[] = { K_recompute, K_float8, K_device, K_software };
 	scenario_init(&scenario);
 	if (error_set(error, scenario_copy(&scenario, source->scenario)) != OK || open_stage(source, error) != OK) {
 		graph_release(graph);

@@ -230,13 +230,13 @@ enum status slowdown_find(const struct plan *plan, const char *rules_file, const
 
 uint64_t slowdown_fingerprint(const struct plan *plan)
 {
-	static const enum knob_id read[] = { MACHINE_KNOBS, MEMORY_KNOBS, K_random };
+	struct key key = key_of("slowdown");
 	const struct transformed *transformed = plan->transformed;
-	uint64_t fingerprint = hash_join(transformed->pipelined != NULL,
-		transformed->fitted ? transformed->fitted->step->fingerprint : plan->graph->fingerprint);
-	FOR(i, COUNT_OF(read))
-		fingerprint = hash_join(fingerprint, (uint64_t)plan->scenario.value[read[i]]);
-	return hash_join(fingerprint, scenario_figures_hash(&plan->scenario));
+	key_add(&key, transformed->pipelined != NULL);
+	key_add(&key, transformed->fitted ? transformed->fitted->step->fingerprint : plan->graph->fingerprint);
+	key_add_knobs(&key, &plan->scenario, BY_MACHINE | BY_MEMORY);
+	key_add(&key, (uint64_t)plan->scenario.value[K_random]);
+	return key.half[0];
 }
 
 /* Puts a point in its place by memory, and takes out what needs no less of both than another. */

@@ -12,8 +12,8 @@
 const char *const stage_names[STAGE_COUNT] = { STAGES(X) };
 #undef X
 
-#define X(id, group, type, words, minimum, maximum, normal, stage, help) \
-	{ #id, group, words, help, KNOB_##type, STAGE_##stage, minimum, maximum, normal },
+#define X(id, group, type, words, minimum, maximum, normal, stage, by, help) \
+	{ #id, group, words, help, KNOB_##type, STAGE_##stage, by, minimum, maximum, normal },
 const struct knob knobs[KNOB_COUNT] = { KNOBS(X) };
 #undef X
 

@@ -47,99 +47,133 @@ enum allocator { ALLOCATOR_AUTO, ALLOCATOR_PLAN, ALLOCATOR_PYTORCH, ALLOCATOR_EX
 #define EFFORT_DEFAULT 3  /* the solvers' own default */
 #define EFFORT_MAX 10
 
-/* X(id, group, type, words, minimum, maximum, default, first stale stage, help)
+/* Whose results depend on a knob, which is part of their keys. */
+enum {
+	BY_TRAIN = 1, BY_SCALE = 2, BY_UPDATE = 4, BY_CHUNKS = 8, BY_RECOMPUTE = 16, BY_FIT = 32, BY_SHARD = 64,
+	BY_SEARCH = 128, BY_PIPELINE = 256, BY_LAYOUT = 512,
+	BY_MACHINE = 1024,  /* whatever takes times of the device */
+	BY_LIMIT = 2048,    /* or the memory cap */
+	BY_MEMORY = 4096,   /* or counts a graph's memory */
+	BY_ARENA = 8192     /* what orders and lays out to choose */
+};
+
+/* X(id, group, type, words, minimum, maximum, default, first stale stage, whose keys it is in, help)
  * words: of a choice "a|b|c" (a last "|" is fine), where "b:2" takes a whole number from 1 and "c:50%" a percentage,
  * these unless told; of the others a single word for -1 ("given", "auto", "none") or NULL. */
 #define KNOBS(X) \
-	X(devices, "devices", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "number of devices the step runs on") \
-	X(device, "devices", CHOICE, "none|" DEVICES(DEVICE_WORD), 0, DEVICE_COUNT - 1, DEVICE_NONE, SHARD, \
+	X(devices, "devices", NUMBER, NULL, 1, 1 << 20, 1, SHARD, BY_SHARD, "number of devices the step runs on") \
+	X(device, "devices", CHOICE, "none|" DEVICES(DEVICE_WORD), 0, DEVICE_COUNT - 1, DEVICE_NONE, SHARD, BY_MACHINE, \
 		"preset of memory, peak FLOP/s, memory bandwidth and links; none is an a100-80gb with any amount of memory; " \
 		"device=@FILE reads what python -m tidemark_torch calibrate wrote") \
-	X(software, "devices", CHOICE, SOFTWARES(SOFTWARE_WORD), 0, SOFTWARE_COUNT - 1, SOFTWARE_GIVEN, SHARD, \
+	X(software, "devices", CHOICE, SOFTWARES(SOFTWARE_WORD), 0, SOFTWARE_COUNT - 1, SOFTWARE_GIVEN, SHARD, BY_MACHINE, \
 		"software whose measured steps say what is reached of any device's peaks, and with a name also what they take " \
 		"of such times on this device") \
-	X(memory, "devices", BYTES, "none", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory cap of a device; a plan above it " \
+	X(memory, "devices", BYTES, "none", 0, BYTES_MAX, KNOB_GIVEN, SHARD, BY_LIMIT, \
+		"memory cap of a device; a plan above it " \
 		"breaks a constraint") \
-	X(reserve, "devices", BYTES, "auto", 0, BYTES_MAX, KNOB_GIVEN, SHARD, "memory that contexts, libraries and " \
+	X(reserve, "devices", BYTES, "auto", 0, BYTES_MAX, KNOB_GIVEN, SHARD, BY_LIMIT, \
+		"memory that contexts, libraries and " \
 		"what nobody counts take; auto: the device preset's context, nothing of a memory below 4 GiB") \
-	X(strategy, "parallelism", CHOICE, "none|" SHARD_STRATEGIES(STRATEGY_WORD), 0, STRATEGY_COUNT, 0, SHARD, \
+	X(strategy, "parallelism", CHOICE, "none|" SHARD_STRATEGIES(STRATEGY_WORD), 0, STRATEGY_COUNT, 0, SHARD, BY_SHARD, \
 		"how the model is split over devices") \
-	X(dp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "data parallel degree") \
-	X(tp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "tensor parallel degree") \
-	X(pp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "pipeline parallel degree") \
-	X(cp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "context parallel degree") \
-	X(ep, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, "expert parallel degree") \
-	X(sp, "parallelism", CHOICE, "off|on|auto", 0, 2, 2, SHARD, "sequence parallelism: splits what tensor parallelism " \
+	X(dp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, BY_SHARD, "data parallel degree") \
+	X(tp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, BY_SHARD, "tensor parallel degree") \
+	X(pp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, BY_SHARD | BY_PIPELINE, \
+		"pipeline parallel degree") \
+	X(cp, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, BY_SHARD, "context parallel degree") \
+	X(ep, "parallelism", NUMBER, "auto", 1, 1 << 20, KNOB_GIVEN, SHARD, BY_SHARD, "expert parallel degree") \
+	X(sp, "parallelism", CHOICE, "off|on|auto", 0, 2, 2, SHARD, BY_SHARD, \
+		"sequence parallelism: splits what tensor parallelism " \
 		"leaves whole") \
-	X(padding, "parallelism", SWITCH, NULL, 0, 1, 1, SHARD, "cut dims that an axis doesn't divide, such as 25 heads by " \
+	X(padding, "parallelism", SWITCH, NULL, 0, 1, 1, SHARD, BY_SHARD, \
+		"cut dims that an axis doesn't divide, such as 25 heads by " \
 		"8; the last pieces are smaller, and every device counts the largest") \
-	X(zero, "parallelism", NUMBER, NULL, 0, 3, 0, SHARD, "ZeRO stage; 1 shards optimizer state, 2 also gradients, 3 " \
+	X(zero, "parallelism", NUMBER, NULL, 0, 3, 0, SHARD, BY_SHARD, \
+		"ZeRO stage; 1 shards optimizer state, 2 also gradients, 3 " \
 		"also parameters, over dp, cp and, except for experts, ep together") \
-	X(replicate, "parallelism", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "hybrid sharding (HSDP): groups of dp devices; " \
+	X(replicate, "parallelism", NUMBER, NULL, 1, 1 << 20, 1, SHARD, BY_SHARD, \
+		"hybrid sharding (HSDP): groups of dp devices; " \
 		"ZeRO cuts states within a group, and groups hold copies whose gradients are summed") \
-	X(reshard_after_forward, "parallelism", SWITCH, NULL, 0, 1, 1, SHARD, "ZeRO stage 3: free gathered parameters " \
+	X(reshard_after_forward, "parallelism", SWITCH, NULL, 0, 1, 1, SHARD, BY_SHARD, \
+		"ZeRO stage 3: free gathered parameters " \
 		"after the forward pass and gather them again for the backward pass; off keeps them, as in FSDP2") \
-	X(reduce_dtype, "parallelism", CHOICE, "given|param", 0, 1, 0, SHARD, "number format in which gradients are summed " \
+	X(reduce_dtype, "parallelism", CHOICE, "given|param", 0, 1, 0, SHARD, BY_SHARD, \
+		"number format in which gradients are summed " \
 		"over microbatches and devices: as the step casts them, fp32 in mixed precision; param is that of parameters, " \
 		"half the bytes in memory and on the links") \
-	X(prefetch, "parallelism", NUMBER, NULL, 0, 16, 1, SHARD, "layers whose parameters are gathered ahead of their " \
+	X(prefetch, "parallelism", NUMBER, NULL, 0, 16, 1, SHARD, BY_PIPELINE, \
+		"layers whose parameters are gathered ahead of their " \
 		"use, with ZeRO stage 3; 0: a layer's are gathered when the layer before has been computed") \
-	X(microbatches, "parallelism", NUMBER, NULL, 1, 1 << 20, 1, SHARD, "number of microbatches that the batch is cut " \
+	X(microbatches, "parallelism", NUMBER, NULL, 1, 1 << 20, 1, SHARD, BY_SCALE | BY_SHARD | BY_PIPELINE, \
+		"number of microbatches that the batch is cut " \
 		"into") \
 	X(schedule, "parallelism", CHOICE, SCHEDULES(SCHEDULE_WORD) "file|auto", 0, SCHEDULE_AUTO, SCHEDULE_1F1B, SHARD, \
+		BY_PIPELINE, \
 		"pipeline schedule; auto is the one with the shortest step whose ranks keep the memory cap; schedule=@FILE reads " \
 		"a CSV of torch.distributed.pipelining; zb1p, zb2p, zbv, v-half, v-min and dualpipev split backward passes into " \
 		"gradients of inputs and of weights, those after zb2p put two pieces on a rank, in a V") \
-	X(chunks, "parallelism", NUMBER, "auto", 1, 1 << 10, KNOB_GIVEN, SHARD, \
+	X(chunks, "parallelism", NUMBER, "auto", 1, 1 << 10, KNOB_GIVEN, SHARD, BY_PIPELINE, \
 		"pieces of the model on each pipeline rank, for the interleaved schedule; auto is 2") \
-	X(rank, "parallelism", NUMBER, "worst", 0, 1 << 20, KNOB_GIVEN, SHARD, \
+	X(rank, "parallelism", NUMBER, "worst", 0, 1 << 20, KNOB_GIVEN, SHARD, BY_PIPELINE, \
 		"pipeline rank that the plan shows; worst is the one with the largest arena") \
-	X(slack, "parallelism", PERCENT, NULL, 0, 1000, 0, SHARD, "how much slower than the fastest a plan may be to save " \
+	X(slack, "parallelism", PERCENT, NULL, 0, 1000, 0, SHARD, BY_SEARCH, \
+		"how much slower than the fastest a plan may be to save " \
 		"memory") \
-	X(curve, "parallelism", SWITCH, NULL, 0, 1, 0, SHARD, "with minred, also find the least time at each amount of " \
+	X(curve, "parallelism", SWITCH, NULL, 0, 1, 0, SHARD, BY_SEARCH, \
+		"with minred, also find the least time at each amount of " \
 		"memory; takes a few more searches") \
-	X(train, "training", CHOICE, "given|eager|ideal", 0, 2, 0, TRAIN, "make the backward pass and the weight update by " \
+	X(train, "training", CHOICE, "given|eager|ideal", 0, 2, 0, TRAIN, BY_TRAIN, \
+		"make the backward pass and the weight update by " \
 		"rules; eager saves what PyTorch saves, ideal only what derivatives need") \
-	X(batch, "training", NUMBER, "given", 1, 1 << 24, KNOB_GIVEN, SCALE, "samples per step") \
-	X(seq, "training", NUMBER, "given", 1, 1 << 24, KNOB_GIVEN, SCALE, "sequence length") \
-	X(precision, "training", CHOICE, "given|fp32|bf16|fp16|mixed", 0, 4, 0, SCALE, \
+	X(batch, "training", NUMBER, "given", 1, 1 << 24, KNOB_GIVEN, SCALE, BY_SCALE, "samples per step") \
+	X(seq, "training", NUMBER, "given", 1, 1 << 24, KNOB_GIVEN, SCALE, BY_SCALE, "sequence length") \
+	X(precision, "training", CHOICE, "given|fp32|bf16|fp16|mixed", 0, 4, 0, SCALE, BY_UPDATE, \
 		"number format of parameters and activations; mixed: fp16 beside fp32 parameters that the optimizer keeps, not " \
 		"PyTorch's autocast") \
 	X(optimizer, "training", CHOICE, "given|sgd|momentum|adam|adamw|adafactor|rmsprop|adagrad", 0, 7, 0, SCALE, \
+		BY_UPDATE, \
 		"optimizer, which decides the state of each parameter") \
-	X(moments, "training", CHOICE, "given|bf16", 0, 1, 0, SCALE, "number format of the moments that the optimizer " \
+	X(moments, "training", CHOICE, "given|bf16", 0, 1, 0, SCALE, BY_UPDATE, \
+		"number format of the moments that the optimizer " \
 		"keeps; copies of the weights in fp32 stay as they are") \
-	X(float8, "training", SWITCH, NULL, 0, 1, 0, RECOMPUTE, "products of layers read 8-bit copies of their operands; " \
+	X(float8, "training", SWITCH, NULL, 0, 1, 0, RECOMPUTE, 0, "products of layers read 8-bit copies of their operands; " \
 		"everything else stays in its precision") \
-	X(loss_chunks, "training", NUMBER, NULL, 1, 1 << 12, 1, RECOMPUTE, "chunks of the tokens in which the loss, the " \
+	X(loss_chunks, "training", NUMBER, NULL, 1, 1 << 12, 1, RECOMPUTE, BY_CHUNKS, \
+		"chunks of the tokens in which the loss, the " \
 		"projection before it and their gradients are computed one after the other, so that one chunk's logits are in " \
 		"memory") \
 	X(recompute, "training", CHOICE, RECOMPUTES(STRATEGY_WORD), 0, RECOMPUTE_COUNT - 1, RECOMPUTE_NONE, RECOMPUTE, \
+		BY_RECOMPUTE, \
 		"activations that the backward pass computes again instead of keeping them") \
 	X(random, "training", CHOICE, RECOMPUTE_RANDOMS(STRATEGY_WORD), 0, RECOMPUTE_RANDOM_COUNT - 1, \
-		RECOMPUTE_RANDOM_STATE, RECOMPUTE, \
+		RECOMPUTE_RANDOM_STATE, RECOMPUTE, BY_RECOMPUTE, \
 		"recompute=auto: dropout is recomputed from its saved state, never, or from its mask") \
-	X(offload, "training", SWITCH, NULL, 0, 1, 0, RECOMPUTE, "recompute=auto: what is saved may wait in the host's " \
+	X(offload, "training", SWITCH, NULL, 0, 1, 0, RECOMPUTE, BY_FIT, \
+		"recompute=auto: what is saved may wait in the host's " \
 		"memory, where copies hide behind computation") \
-	X(accumulation, "training", NUMBER, NULL, 1, 1 << 20, 1, SCALE, "number of backward passes whose gradients are " \
+	X(accumulation, "training", NUMBER, NULL, 1, 1 << 20, 1, SCALE, BY_UPDATE | BY_PIPELINE, \
+		"number of backward passes whose gradients are " \
 		"added up before an update") \
-	X(order, "order", CHOICE, ORDER_STRATEGIES(STRATEGY_WORD), 0, ORDER_STRATEGY_COUNT - 1, ORDER_AUTO, ORDER, \
+	X(order, "order", CHOICE, ORDER_STRATEGIES(STRATEGY_WORD), 0, ORDER_STRATEGY_COUNT - 1, ORDER_AUTO, ORDER, 0, \
 		"how the order of the ops is chosen") \
-	X(effort, "order", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, ORDER, \
+	X(effort, "order", NUMBER, NULL, 0, EFFORT_MAX, EFFORT_DEFAULT, ORDER, 0, \
 		"work spent on the order, and on the layout; one more is about four times the work") \
-	X(in_place, "order", SWITCH, NULL, 0, 1, 1, ORDER, "let ops write into the memory of an input where the graph says " \
+	X(in_place, "order", SWITCH, NULL, 0, 1, 1, ORDER, BY_ARENA, \
+		"let ops write into the memory of an input where the graph says " \
 		"so") \
-	X(workspace, "order", SWITCH, NULL, 0, 1, 1, ORDER, "count the scratch memory of ops, where it is known") \
+	X(workspace, "order", SWITCH, NULL, 0, 1, 1, ORDER, BY_MEMORY, "count the scratch memory of ops, where it is known") \
 	X(layout, "layout", CHOICE, LAYOUT_STRATEGIES(STRATEGY_WORD), 0, LAYOUT_STRATEGY_COUNT - 1, LAYOUT_BEST, LAYOUT, \
+		BY_LAYOUT, \
 		"how offsets are chosen") \
-	X(alignment, "layout", BYTES, NULL, 1, 1 << 30, 1, ORDER, "all sizes are rounded up to a multiple of it") \
+	X(alignment, "layout", BYTES, NULL, 1, 1 << 30, 1, ORDER, BY_MEMORY, "all sizes are rounded up to a multiple of it") \
 	X(allocator, "layout", CHOICE, "auto|plan|pytorch|expandable", 0, ALLOCATOR_EXPANDABLE, ALLOCATOR_AUTO, RECOMPUTE, \
+		BY_ARENA, \
 		"what gives a plan its memory, and so what fits: its own addresses, or PyTorch's caching allocator over two " \
 		"steps; auto is expandable where PyTorch runs the step on a GPU, or what a snapshot shows, else plan") \
-	X(store, "session", BYTES, NULL, 0, BYTES_MAX, INT64_C(512) << 20, READ, \
+	X(store, "session", BYTES, NULL, 0, BYTES_MAX, INT64_C(512) << 20, READ, 0, \
 		"memory for kept results, so that going back costs nothing")
 
-#define X(id, group, type, words, minimum, maximum, normal, stage, help) K_##id,
+#define X(id, ...) K_##id,
 enum knob_id { KNOBS(X) KNOB_COUNT };
 #undef X
 
@@ -147,6 +181,7 @@ struct knob {
 	const char *name, *group, *words, *help;
 	enum knob_type type;
 	enum stage stage;
+	unsigned by;
 	int64_t minimum, maximum, normal;
 };
 extern const struct knob knobs[KNOB_COUNT];

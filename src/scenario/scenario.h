@@ -62,11 +62,6 @@ int64_t scenario_budget(const struct scenario *scenario);
 /* A memory cap that no part of the graph comes near was probably meant in GiB: "memory=24 is 24 B; for 24 GiB write
  * memory=24GiB". "" where there is no such doubt. graph NULL: of any graph. Returns text. O(storages). */
 char *scenario_doubt(const struct scenario *scenario, const struct graph *graph, char *text, size_t size);
-/* The knobs that say how a graph's memory is counted: they belong into the key of whatever counts it. */
-#define MEMORY_KNOBS K_alignment, K_workspace
-/* The knobs that decide how long ops and collectives take: they belong into the key of whatever asks
- * scenario_machine(), with scenario_figures_hash(). */
-#define MACHINE_KNOBS K_device, K_software
 /* What gives plans of the graph their memory. auto: where PyTorch runs it on a GPU its expandable segments, or those
  * that a snapshot shows; elsewhere their own addresses. */
 enum allocator scenario_allocator(const struct scenario *scenario, const struct graph *graph);

@@ -607,32 +607,47 @@ static struct graph *run_separate(struct job *job)
 
 /* ---- the table ---- */
 
-/* In a step's list of knobs: it reads the pins of recomputation, what fitting reads, or what sharding reads, too. */
-enum { READS_PINS = KNOB_COUNT, READS_TIMES, READS_FIT, READS_SHARD, READS_PIPELINE };
+static void table_fit_key(const struct job *job, struct key *key)
+{
+	fit_key_add(key, job->scenario, job->wish->margin);
+	key_add(key, job->wish->alone);
+}
 
+static void table_shard_key(const struct job *job, struct key *key)
+{
+	shard_key_add(key, job->scenario, job->wish, job->quick);
+}
+
+static void table_pipeline_key(const struct job *job, struct key *key)
+{
+	pipeline_key_add(key, job->scenario, job->wish->margin);
+}
+
+#define REPEATED BY_RECOMPUTE | BY_MEMORY | BY_MACHINE
 static const struct step {
 	const char *name;
 	bool (*wanted)(const struct job *job);
 	struct graph *(*run)(struct job *job);
-	int knobs[12];              /* what the result depends on besides the graph; ends with -1 */
+	unsigned by;                /* the knobs that the result depends on besides the graph; BY_RECOMPUTE: and its pins */
+	void (*key)(const struct job *job, struct key *key); /* what else; NULL: nothing */
 } steps[] = {
-	{ "scale", wants_scale_first, run_scale, { K_batch, K_seq, K_microbatches, -1 } },
-	{ "train", wants_train, run_train, { K_train, K_precision, K_optimizer, K_moments, K_accumulation, -1 } },
-	{ "scale", wants_scale, run_scale, { K_batch, K_seq, K_microbatches, -1 } },
-	{ "optimizer", wants_optimizer, run_optimizer, { K_precision, K_optimizer, K_moments, K_accumulation, -1 } },
-	{ "loss chunks", wants_loss_chunks, run_loss_chunks, { K_loss_chunks, -1 } },
-	{ "recompute", wants_recompute, run_recompute, { K_recompute, K_random, MEMORY_KNOBS, READS_PINS, READS_TIMES, -1 } },
-	{ "recompute to fit", wants_fit, run_recompute, { K_recompute, READS_PINS, READS_FIT, -1 } },
-	{ "float8", wants_float8, run_float8, { -1 } },
-	{ "group heads", wants_groups, run_groups, { -1 } },
-	{ "late casts", wants_late_casts, run_late_casts, { -1 } },
-	{ "device form", wants_shard, run_device_form, { -1 } },
-	{ "share views", wants_shard, run_share_views, { -1 } },
-	{ "shard", wants_shard, run_shard, { READS_SHARD, -1 } },
-	{ "recompute a device's to fit", wants_fit_of_device, run_recompute, { K_recompute, READS_PINS, READS_FIT, -1 } },
-	{ "pipeline", wants_pipeline, run_pipeline, { READS_PIPELINE, K_recompute, K_accumulation, READS_PINS, K_rank, -1 } },
-	{ "late reruns", wants_late_reruns, run_late_reruns, { -1 } },
-	{ "in_place", wants_separate, run_separate, { -1 } },
+	{ "scale", wants_scale_first, run_scale, BY_SCALE, NULL },
+	{ "train", wants_train, run_train, BY_TRAIN | BY_UPDATE, NULL },
+	{ "scale", wants_scale, run_scale, BY_SCALE, NULL },
+	{ "optimizer", wants_optimizer, run_optimizer, BY_UPDATE, NULL },
+	{ "loss chunks", wants_loss_chunks, run_loss_chunks, BY_CHUNKS, NULL },
+	{ "recompute", wants_recompute, run_recompute, REPEATED, NULL },
+	{ "recompute to fit", wants_fit, run_recompute, REPEATED, table_fit_key },
+	{ "float8", wants_float8, run_float8, 0, NULL },
+	{ "group heads", wants_groups, run_groups, 0, NULL },
+	{ "late casts", wants_late_casts, run_late_casts, 0, NULL },
+	{ "device form", wants_shard, run_device_form, 0, NULL },
+	{ "share views", wants_shard, run_share_views, 0, NULL },
+	{ "shard", wants_shard, run_shard, 0, table_shard_key },
+	{ "recompute a device's to fit", wants_fit_of_device, run_recompute, REPEATED, table_fit_key },
+	{ "pipeline", wants_pipeline, run_pipeline, REPEATED, table_pipeline_key },
+	{ "late reruns", wants_late_reruns, run_late_reruns, 0, NULL },
+	{ "in_place", wants_separate, run_separate, 0, NULL },
 };
 
 static void add_pins(struct key *key, const struct scenario *scenario)
@@ -655,20 +670,11 @@ static struct key step_key(const struct step *step, const struct job *job)
 		key_add_key(&key, &job->sharded->key);
 	if (job->pipelined)
 		key_add_key(&key, &job->pipelined->key);
-	for (int i = 0; step->knobs[i] >= 0; i++) {
-		if (step->knobs[i] == READS_PINS)
-			add_pins(&key, job->scenario);
-		else if (step->knobs[i] == READS_FIT)
-			fit_key_add(&key, job->scenario, job->wish->margin), key_add(&key, job->wish->alone);
-		else if (step->knobs[i] == READS_TIMES)
-			fit_times_key_add(&key, job->scenario);
-		else if (step->knobs[i] == READS_PIPELINE)
-			pipeline_key_add(&key, job->scenario, job->wish->margin);
-		else if (step->knobs[i] == READS_SHARD)
-			shard_key_add(&key, job->scenario, job->wish, job->quick);
-		else
-			key_add(&key, (uint64_t)value(job, (enum knob_id)step->knobs[i]));
-	}
+	key_add_knobs(&key, job->scenario, step->by);
+	if (step->by & BY_RECOMPUTE)
+		add_pins(&key, job->scenario);
+	if (step->key)
+		step->key(job, &key);
 	return key;
 }
 

@@ -16,7 +16,7 @@ void challenge_end(struct challenge *challenge)
 
 bool challenge_played(const struct challenge *challenge, const struct model *model)
 {
-	static const enum knob_id used[] = { MEMORY_KNOBS, K_in_place };
+	static const enum knob_id used[] = { K_alignment, K_workspace, K_in_place };
 	bool same = challenge->on && challenge->graph == model->plan->graph->fingerprint &&
 		challenge->scenario.pins == model->plan->scenario.pins;
 	FOR(i, COUNT_OF(used))

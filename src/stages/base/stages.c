@@ -76,7 +76,7 @@ bool stage_contradicts(
 
 void order_key_add(struct key *key, const struct scenario *scenario, bool quick)
 {
-	key_add_knobs(key, scenario, (const enum knob_id[]){ MEMORY_KNOBS, KNOB_COUNT });
+	key_add_knobs(key, scenario, BY_MEMORY);
 	FOR(i, scenario->pins) {
 		const struct pin *pin = &scenario->pin[i];
 		if (pin->kind != PIN_ORDER)
@@ -296,7 +296,7 @@ void layout_key_add(struct key *key, const struct scenario *scenario, bool quick
 		key_add(key, (uint64_t)pin->number);
 	}
 	if (!quick) {
-		key_add(key, (uint64_t)scenario->value[K_layout]);
+		key_add_knobs(key, scenario, BY_LAYOUT);
 		key_add(key, (uint64_t)scenario->value[K_effort]);
 	}
 }

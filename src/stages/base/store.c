@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "src/scenario/own_device.h"
 #include "store.h"
 
 /* A store that can't grow just forgets: out of memory must not end the program. */
@@ -41,10 +42,13 @@ void key_add(struct key *key, uint64_t value)
 	key->half[1] = hash_join(key->half[1] ^ UINT64_C(0xa5a5a5a5a5a5a5a5), value);
 }
 
-void key_add_knobs(struct key *key, const struct scenario *scenario, const enum knob_id *knob)
+void key_add_knobs(struct key *key, const struct scenario *scenario, unsigned by)
 {
-	for (; *knob != KNOB_COUNT; knob++)
-		key_add(key, (uint64_t)scenario->value[*knob]);
+	FOR_INT(knob, KNOB_COUNT)
+		if (knobs[knob].by & by)
+			key_add(key, (uint64_t)scenario->value[knob]);
+	if (by & BY_MACHINE)
+		key_add(key, scenario_figures_hash(scenario));
 }
 
 void key_add_scenario(struct key *key, const struct scenario *scenario)

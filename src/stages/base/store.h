@@ -14,8 +14,8 @@ struct key key_of(const char *what);
 void key_add(struct key *key, uint64_t value);
 void key_add_key(struct key *key, const struct key *other);
 void key_add_bytes(struct key *key, const void *bytes, size_t size);
-/* Their values; the list ends with KNOB_COUNT. */
-void key_add_knobs(struct key *key, const struct scenario *scenario, const enum knob_id *knob);
+/* Values of knobs that are in any of these keys (BY_...), with BY_MACHINE the device's own figures. */
+void key_add_knobs(struct key *key, const struct scenario *scenario, unsigned by);
 /* All knobs and pins, and the files that pins name. */
 void key_add_scenario(struct key *key, const struct scenario *scenario);
 /* One pin, and its schedule's file, unless the pin holds it. */

@@ -117,8 +117,7 @@ static struct key key_of_rivals(const struct rivals *rivals, const char *what)
 {
 	struct key key = key_of(what);
 	key_add(&key, rivals->fitted->step->fingerprint);
-	fit_times_key_add(&key, rivals->scenario);
-	key_add(&key, (uint64_t)rivals->scenario->value[K_random]);
+	key_add_knobs(&key, rivals->scenario, BY_MACHINE | BY_RECOMPUTE);
 	key_add(&key, scenario_order(rivals->scenario));
 	order_key_add(&key, rivals->scenario, true);
 	key_add_bytes(&key, rivals->fitted->input.fixed, rivals->solver->step.storages);

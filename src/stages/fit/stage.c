@@ -726,25 +726,14 @@ struct graph *stage_fit(struct stage_context *stage, const struct plan_wish *wis
 			: fit_step_graph)(stage, wish, step, scenario, sharded, activations, options, fitted, error);
 }
 
-void fit_times_key_add(struct key *key, const struct scenario *scenario)
-{
-	static const enum knob_id read[] = { MACHINE_KNOBS, KNOB_COUNT };
-	key_add_knobs(key, scenario, read);
-	key_add(key, scenario_figures_hash(scenario));
-}
-
 void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
 {
-	static const enum knob_id read[] = { K_memory, K_reserve, MEMORY_KNOBS, K_random, K_offload, KNOB_COUNT };
-	fit_times_key_add(key, scenario);
-	key_add_knobs(key, scenario, read);
+	key_add_knobs(
+		key, scenario, BY_RECOMPUTE | BY_FIT | BY_MACHINE | BY_LIMIT | BY_MEMORY | (margin > 0 ? BY_ARENA : 0));
 	key_add(key, scenario_order(scenario));
 	order_key_add(key, scenario, margin <= 0);
-	if (margin > 0) {
+	if (margin > 0)
 		layout_key_add(key, scenario, false);
-		key_add(key, (uint64_t)scenario->value[K_in_place]);
-		key_add(key, (uint64_t)scenario->value[K_allocator]);
-	}
 	key_add(key, (uint64_t)margin);
 }
 

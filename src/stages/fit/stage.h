@@ -84,8 +84,7 @@ struct graph *stage_fit(struct stage_context *stage, const struct plan_wish *wis
 	const struct scenario *scenario, const struct sharded *sharded, const struct activations *activations,
 	const struct recompute_options *options, struct fitted **fitted, struct error *error);
 
-/* Everything that stage_fit() reads of a scenario beside pins: for times alone, and for what fits. */
-void fit_times_key_add(struct key *key, const struct scenario *scenario);
+/* Everything that stage_fit() reads of a scenario beside pins. */
 void fit_key_add(struct key *key, const struct scenario *scenario, int64_t margin);
 
 /* notes: what is told of recomputation that fits a step into the memory cap. */

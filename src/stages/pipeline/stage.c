@@ -78,10 +78,7 @@ static const struct pin *schedule_pin(const struct scenario *scenario)
 
 void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t margin)
 {
-	static const enum knob_id read[] = { K_pp, K_microbatches, K_schedule, K_chunks, K_prefetch, K_memory, K_reserve,
-		K_device, K_software, MEMORY_KNOBS, KNOB_COUNT };
-	key_add_knobs(key, scenario, read);
-	key_add(key, scenario_figures_hash(scenario));
+	key_add_knobs(key, scenario, BY_PIPELINE | BY_MACHINE | BY_LIMIT | BY_MEMORY | BY_RECOMPUTE);
 	if (scenario_budget(scenario) >= 0)
 		key_add(key, (uint64_t)margin);
 	if (scenario->value[K_recompute] == RECOMPUTE_AUTO || scenario->value[K_recompute] == RECOMPUTE_KEPT)

@@ -73,27 +73,19 @@ static void add_sharding(struct key *key, const struct graph *graph, const struc
 
 void shard_key_add(struct key *key, const struct scenario *scenario, const struct plan_wish *wish, bool quick)
 {
-	static const enum knob_id read[] = { K_devices, MACHINE_KNOBS, K_strategy,
-		K_dp, K_replicate, K_reshard_after_forward, K_reduce_dtype, K_tp, K_pp, K_cp, K_ep, K_sp, K_padding, K_zero,
-		K_microbatches, KNOB_COUNT };
-	static const enum knob_id searched[] = { K_slack, K_curve, KNOB_COUNT },
-							  capped[] = { K_memory, K_reserve, KNOB_COUNT };
-	key_add(key, quick && scenario_searches(scenario));
+	bool searches = scenario_searches(scenario);
+	key_add(key, quick && searches);
 	key_add(key, scenario_casts_late(scenario));
-	if (scenario_searches(scenario))
-		key_add_knobs(key, scenario, searched);
-	if (scenario_searches(scenario) && wish->margin != MARGIN_NO_CAP)
-		key_add_knobs(key, scenario, capped);
-	if (scenario_searches(scenario) && !scenario_cuts(scenario))
+	key_add_knobs(key, scenario, BY_SHARD | BY_MACHINE | (searches ? BY_SEARCH : 0) |
+		(searches && wish->margin != MARGIN_NO_CAP ? BY_LIMIT : 0));
+	if (searches && !scenario_cuts(scenario))
 		key_add(key, (uint64_t)wish->margin);
-	if (scenario_searches(scenario))
+	if (searches)
 		key_add(key, 6 * wish->rival + 2 * (uint32_t)wish->rivals + wish->least);
 	if (wish->rival > 0 || wish->rivals != RIVALS_SOUGHT || wish->told)
 		key_add_key(key, &wish->first->key);
 	if (wish->told)
 		add_sharding(key, wish->first->shared->graph, wish->told);
-	key_add_knobs(key, scenario, read);
-	key_add(key, scenario_figures_hash(scenario));
 	FOR(i, scenario->pins) {
 		const struct pin *pin = &scenario->pin[i];
 		if (pin->kind != PIN_PLACEMENT)
