@@ -67,10 +67,10 @@ Test(few_layers, foretell_what_all_come_to)
 		{ "strategy=minred", "devices=4", "batch=8", "order=best", NULL },
 		{ "strategy=tap", "devices=4", "batch=8", "microbatches=2", NULL },
 	};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+	for (size_t i = 0; i < test_rounds(1, sizeof names / sizeof *names); i++) {
 		struct planner planner = { .store = store_new() };
 		struct graph *graph = deep_step(names[i], 100);
-		for (size_t k = 0; k < sizeof scenarios / sizeof *scenarios; k++)
+		for (size_t k = 0; k < sizeof scenarios / sizeof *scenarios; k += test_rounds(2, 1))
 			expect_foretold(&planner, graph, scenarios[k], names[i]);
 		graph_release(graph);
 		planner_done(&planner);
@@ -90,7 +90,7 @@ Test(few_layers, choices_keep_their_promises)
 	cr_assert_not_null(plan, "%s", error.text);
 	cr_expect_gt(plan->foretold, 0);
 	scenario_done(&scenario);
-	for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
+	for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i += test_rounds(2, 1)) {
 		set(&scenario, (const char *const[]) { strategies[i], "devices=4", "batch=8", "order=program", NULL });
 		struct plan *other = planner_run(&planner, graph, &scenario, PLAN_COMPLETE, &error);
 		cr_assert_not_null(other, "%s", error.text);
