@@ -125,15 +125,16 @@ int64_t plan_budget(const struct plan *plan)
 
 struct scale { const char *name; double bytes; };
 
-/* That of the larger of what is needed and the cap. */
+/* That of the larger of what is needed and the cap; of a cap far below it none: all have units of their own. */
 static struct scale plan_verdict_scale_of(const struct verdict *verdict)
 {
-	static const struct scale units[] = { { "GiB", 1073741824.0 }, { "MiB", 1048576.0 }, { "KiB", 1024.0 }, { "B", 1.0 } };
+	static const struct scale units[] = { { " GiB", 1073741824.0 }, { " MiB", 1048576.0 }, { " KiB", 1024.0 },
+		{ " B", 1.0 } }, none = { "", 1e30 };
 	double most = (double)larger_of(verdict->needed, verdict->cap);
 	size_t i = 0;
 	while (i < 3 && most < units[i].bytes)
 		i++;
-	return units[i];
+	return verdict->cap >= 0 && (double)verdict->cap < units[i].bytes / 10 ? none : units[i];
 }
 
 /* "3.85", or with a unit of its own where that is less than a tenth of one. */
@@ -152,7 +153,7 @@ char *verdict_plan_text(const struct verdict *verdict, char *text, size_t size)
 	struct scale scale = plan_verdict_scale_of(verdict);
 	char needed[32], cap[32];
 	verdict_bytes(verdict->needed, &scale, needed, sizeof needed);
-	snprintf(text, size, "%s %s%s%s %s%s", words[verdict->fits], needed, verdict->cap < 0 ? "" : " of ",
+	snprintf(text, size, "%s %s%s%s%s%s", words[verdict->fits], needed, verdict->cap < 0 ? "" : " of ",
 		verdict->cap < 0 ? "" : verdict_bytes(verdict->cap, &scale, cap, sizeof cap), scale.name,
 		verdict->guess ? ", a guess" : "");
 	return text;

@@ -364,9 +364,9 @@ const char *schedule_why(
 	if (count == 1)
 		return "the only op that can run";
 	if (list[chosen].during == list[0].during && least_after)
-		return "none needs less, none leaves less behind";
+		return "none needs less, none frees more";
 	if (least_after)
-		return "none leaves less behind";
+		return "frees most";
 	if (list[chosen].during == list[0].during)
 		return "none needs less while it runs";
 	if (!solved)
