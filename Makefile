@@ -60,7 +60,7 @@ setup: ## install missing Debian packages
 build: $(BUILD)/tidemark $(if $(DOT),$(BUILD)/tidemark-dot)
 
 run: all ## open the explorer on the GPT-2 sample (a report when standard output is no terminal)
-	$(Q)$(BUILD)/tidemark samples/gpt2_b1_s1024_adam.jsonl.gz
+	$(Q)$(BUILD)/tidemark samples/gpt2.jsonl.gz
 
 # ---- compiling ----------------------------------------------------------------
 # Changed flags rebuild: every object depends on a stamp that holds them.

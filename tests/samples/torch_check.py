@@ -826,6 +826,24 @@ class Capture(unittest.TestCase):
         self.assertTrue(step().isfinite())
         self.assertEqual(list(capture_step(None, step).ops), ops)
 
+    def test_ops_know_their_line_in_the_program(self):
+        class Two(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a = nn.Linear(4, 4)
+
+            def forward(self, x):
+                x = self.a(x)
+                return x.relu().sum()
+        model, x = Two(), torch.randn(3, 4)
+        first = Two.forward.__code__.co_firstlineno
+
+        def step():
+            model(x).backward()
+        lines = {op["op"]: op.get("src", "") for op in capture_step(None, step).ops.values()}
+        for name, line in (("aten.addmm.default", 1), ("aten.relu.default", 2), ("aten.threshold_backward.default", 2), ("aten.mm.default", 1)):
+            self.assertEqual(lines[name].split("/")[-1], f"torch_check.py:{first + line} in forward", name)
+
     def test_the_users_tensors_stay_as_they_are(self):
         model = torch_steps.network()
         optimizer = torch.optim.Adam(model.parameters())

@@ -1,6 +1,8 @@
 """What things are called: the module path of every op, forward and backward, and the names of parameters."""
 import bisect
 import contextlib
+import os
+import sys
 
 import torch
 from torch.nn.modules import module as nn_module
@@ -16,6 +18,26 @@ def joined(*parts):
     return ".".join(part for part in ".".join(parts).split(".") if part and part != "_orig_mod")
 
 
+HERE = os.path.dirname(__file__)
+OURS = HERE, os.path.dirname(torch.__file__), os.path.dirname(os.__file__), "<"
+OWN = os.path.join("", "site-packages", ""), os.path.join(HERE, "models.py")   # programs all the same
+
+
+def program_line():
+    """"model.py:6 in forward": the innermost line that is neither PyTorch's nor this package's; below the working folder as from there."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file == OWN[1] or not file.startswith(OURS) or (OWN[0] in file and not file.startswith(OURS[:2])):
+            break
+        frame = frame.f_back
+    if frame is None:
+        return None
+    folder = os.path.join(os.getcwd(), "")
+    file = file[len(folder):] if file.startswith(folder) else file.split(OWN[0])[-1]
+    return f"{file}:{frame.f_lineno} in {frame.f_code.co_name}"
+
+
 class Modules:
     """Follows the modules of the step by PyTorch's global hooks.
 
@@ -29,7 +51,8 @@ class Modules:
         self.path, self.stack, self.called = {}, [], []   # called: from outside of any other
         self.roots = 0
         self.hidden = False           # calls aren't the step's
-        self.numbers, self.module_at = [], []  # sequence numbers, ascending, and the module from there on
+        self.numbers, self.module_at = [], []  # sequence numbers, ascending, and the module and line from there on
+        self.last_backward = self.last = "", None
 
     def start(self):
         """Installs the hooks; returns what removes them."""
@@ -85,30 +108,27 @@ class Modules:
             self.stack.pop()
 
     def current(self, in_backward):
-        """The path for the op that runs now."""
-        if self.stack:
-            path = self.stack[-1]
-            self.note(path)
-            return path
-        if not in_backward:
-            self.note("")
-            return ""
+        """The path for the op that runs now; its line in the program is self.last's."""
+        if self.stack or not in_backward:
+            self.last = self.stack[-1] if self.stack else "", program_line()
+            self.note()
+            return self.last[0]
         node = torch._C._current_autograd_node()
-        if node is None or node.name().endswith("AccumulateGrad"):
-            return self.last_backward if hasattr(self, "last_backward") else ""
-        place = bisect.bisect_right(self.numbers, node._sequence_nr()) - 1
-        self.last_backward = self.module_at[place] if place >= 0 else ""
-        return self.last_backward
+        if node is not None and not node.name().endswith("AccumulateGrad"):
+            place = bisect.bisect_right(self.numbers, node._sequence_nr()) - 1
+            self.last_backward = self.module_at[place] if place >= 0 else ("", None)
+        self.last = self.last_backward
+        return self.last[0]
 
-    def note(self, path):
+    def note(self):
         """Nodes made from now on are of this module. A node is made before its op runs, so its number is one less."""
         number = torch.autograd._get_sequence_nr() - 1
         while self.numbers and self.numbers[-1] >= number:
             self.numbers.pop()
             self.module_at.pop()
-        if not self.module_at or self.module_at[-1] != path:
+        if not self.module_at or self.module_at[-1] != self.last:
             self.numbers.append(number)
-            self.module_at.append(path)
+            self.module_at.append(self.last)
 
 
 def counter(key, value):

@@ -497,6 +497,8 @@ class Recorder(TorchDispatchMode):
         made = list(dict.fromkeys(self.name(tensor) for tensor in results if self.name(tensor) not in reads))
         op = {"id": name, "op": str(function), "phase": phase, "mod": module, "in": list(dict.fromkeys(reads)), "out": made,
               "flops": 0 if is_view else int(flops.count(function, *arguments, result))}
+        if self.modules.last[1]:
+            op["src"] = self.modules.last[1]
         if writes:
             op["inplace"] = [[self.renamed(tensor, results), earlier] for tensor, earlier in writes]
         workspace = self.meter.stop(before, self.memory.storages[fresh:])
