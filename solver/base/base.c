@@ -73,9 +73,9 @@ struct arena_chunk {
 static struct arena_chunk *chunk_new(struct arena *arena, size_t bytes)
 {
 	/* Chunks grow with the arena, so that big arenas have few of them and small ones little to clear. */
-	size_t size = arena->bytes > CHUNK_LEAST ? arena->bytes : CHUNK_LEAST;
+	size_t size = LARGER(arena->bytes, CHUNK_LEAST);
 	if (size > CHUNK_BYTES)
-		size = arena->bytes / 4 > CHUNK_BYTES ? arena->bytes / 4 : CHUNK_BYTES;
+		size = LARGER(arena->bytes / 4, CHUNK_BYTES);
 	if (size < bytes)
 		size = bytes;
 	if (size > SIZE_MAX - sizeof(struct arena_chunk))

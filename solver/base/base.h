@@ -194,6 +194,10 @@ static inline int64_t align_up(int64_t bytes, int64_t alignment)
 	return alignment > 1 ? (bytes + alignment - 1) / alignment * alignment : bytes;
 }
 
+/* Of any type, each of them looked at twice. */
+#define SMALLER(a, b) ((a) < (b) ? (a) : (b))
+#define LARGER(a, b) ((a) > (b) ? (a) : (b))
+
 static inline int64_t smaller_of(int64_t a, int64_t b)
 {
 	return a < b ? a : b;

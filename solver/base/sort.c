@@ -42,8 +42,8 @@ bool sort_keyed(struct keyed *list, size_t count)
 	bool sorted = true;
 	for (size_t i = 1; i < count; i++) {
 		sorted &= list[i - 1].key <= list[i].key;
-		least = list[i].key < least ? list[i].key : least;
-		most = list[i].key > most ? list[i].key : most;
+		least = SMALLER(list[i].key, least);
+		most = LARGER(list[i].key, most);
 	}
 	if (sorted)
 		return true;

@@ -86,11 +86,11 @@ static bool chain_bound_settle(struct auditing *auditing, struct table *table)
 {
 	int64_t least = BLOCKED, most = 0;
 	FOR_SIZE(i, table->size)
-		least = table->weight[i] < least ? table->weight[i] : least;
+		least = SMALLER(table->weight[i], least);
 	FOR_SIZE(i, table->size)
 		if (table->weight[i] < BLOCKED) {
 			table->weight[i] -= least;
-			most = table->weight[i] > most ? table->weight[i] : most;
+			most = LARGER(table->weight[i], most);
 		}
 	auditing->base += least;
 	auditing->spread = auditing->spread > WEIGHT_MAX - most ? WEIGHT_MAX + 1 : auditing->spread + most;
@@ -273,7 +273,7 @@ static enum status chain_bound_eliminate(struct auditing *auditing, uint32_t var
 	for (size_t row = 0; row < rows && status == OK; row++) {
 		left->weight[row] = BLOCKED;
 		FOR(i, domain)
-			left->weight[row] = sum[row * domain + i] < left->weight[row] ? sum[row * domain + i] : left->weight[row];
+			left->weight[row] = SMALLER(sum[row * domain + i], left->weight[row]);
 	}
 	mem_free(sum);
 	if (status == OK && !chain_bound_settle(auditing, left))

@@ -79,7 +79,7 @@ static uint64_t chain_pass_ticks(const struct run *run)
 /* The effort that is left, at least so much. */
 static void grant(struct run *run, uint64_t least)
 {
-	uint64_t limit = run->control->ticks + least > run->patience ? run->control->ticks + least : run->patience;
+	uint64_t limit = LARGER(run->control->ticks + least, run->patience);
 	run->control->limit = run->most_ticks == 0 || limit < run->most_ticks ? limit : run->most_ticks;
 }
 
@@ -97,7 +97,7 @@ static enum status open_model(struct run *run)
 		states += run->model.link[i].blocks * run->model.link[i].states;
 		TRY(open_link(run, i));
 	}
-	run->plan->states = states > run->plan->states ? states : run->plan->states;
+	run->plan->states = LARGER(states, run->plan->states);
 	TRY(chain_tree_build(&search->core, &run->model.core, TREE_BUDGET, run->control));
 	if (chain_pass_ticks(run) > PASS_MOST)
 		return LIMIT;
@@ -315,7 +315,7 @@ static enum status search_plans(struct run *run)
 static enum status chain_finish(struct run *run)
 {
 	struct chain_plan *plan = run->plan;
-	plan->bound = run->bound < run->cost ? run->bound : run->cost;
+	plan->bound = SMALLER(run->bound, run->cost);
 	plan->bound_kind = chain_bound_names[CHAIN_EXACT];
 	plan->alpha = run->price.alpha;
 	plan->beta = run->price.beta;

@@ -47,7 +47,7 @@ static enum status chain_check_node_valid(
 			return refuse(error, "node %u has a cost or a usage out of range", node);
 		if (cost < SHARD_FORBIDDEN && (cost < 0 ? -cost : cost) > dearest)
 			dearest = cost < 0 ? -cost : cost;
-		largest = usage > largest ? usage : largest;
+		largest = LARGER(usage, largest);
 	}
 	if (!chain_check_add_magnitude(costs, dearest, chain_copies(chain, node)) ||
 		!chain_check_add_magnitude(bytes, largest, chain_copies(chain, node)))

@@ -343,7 +343,7 @@ static enum status give_tables(struct chain_tree *tree, size_t budget)
 	size_t largest = 1;
 	FOR(i, tree->buckets) {
 		tree->entries += tree->bucket[i].size * (tree->bucket[i].parts + 1);
-		largest = tree->bucket[i].piece > largest ? tree->bucket[i].piece : largest;
+		largest = LARGER(tree->bucket[i].piece, largest);
 	}
 	if (tree->entries > 8 * budget)
 		return LIMIT;
@@ -379,7 +379,7 @@ static enum status make_buckets(
 		home[i] = root;
 		item[i] = i;
 		FOR(j, graph->factor[i].count)
-			home[i] = position[graph->factor[i].var[j]] < home[i] ? position[graph->factor[i].var[j]] : home[i];
+			home[i] = SMALLER(position[graph->factor[i].var[j]], home[i]);
 	}
 	TRY(csr_of_pairs(arena, tree->buckets, graph->factors, home, item, &gathering->factors));
 	FOR(i, tree->buckets)

@@ -38,7 +38,7 @@ static void power_multiply(uint32_t states, const int64_t *left, const int64_t *
 			if (chain_blocked(first))
 				continue;
 			FOR(j, states)
-				to[j] = first + from[j] < to[j] ? first + from[j] : to[j];
+				to[j] = SMALLER(first + from[j], to[j]);
 		}
 }
 

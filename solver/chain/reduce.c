@@ -85,7 +85,7 @@ static int64_t reduce_least_of(const int64_t *values, size_t count)
 {
 	int64_t least = CHAIN_BLOCKED;
 	FOR_SIZE(i, count)
-		least = values[i] < least ? values[i] : least;
+		least = SMALLER(values[i], least);
 	return least;
 }
 

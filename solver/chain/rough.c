@@ -247,7 +247,7 @@ enum status chain_plan_join(struct chain_plan *plan, struct chain_plan *other)
 		*plan = *other;
 		*other = swap;
 	}
-	plan->bound = bound < plan->cost ? bound : plan->cost;
+	plan->bound = SMALLER(bound, plan->cost);
 	plan->bound_kind = bound_kind;
 	plan->proved = plan->bound == plan->cost;
 	return plan->proved ? OK : LIMIT;

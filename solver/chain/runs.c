@@ -220,8 +220,8 @@ static int64_t range_of(const int64_t *cost, size_t count)
 	int64_t low = INT64_MAX, high = INT64_MIN;
 	FOR_SIZE(i, count)
 		if (cost[i] < SHARD_FORBIDDEN) {
-			low = cost[i] < low ? cost[i] : low;
-			high = cost[i] > high ? cost[i] : high;
+			low = SMALLER(cost[i], low);
+			high = LARGER(cost[i], high);
 		}
 	return high > low ? high - low : 0;
 }

@@ -228,7 +228,7 @@ static void chain_tree_eliminate(const int64_t *piece, uint32_t domain, size_t r
 		const int64_t *entry = piece + row * domain;
 		int64_t least = CHAIN_BLOCKED;
 		FOR(i, domain)
-			least = entry[i] < least ? entry[i] : least;
+			least = SMALLER(entry[i], least);
 		up[row] = chain_blocked(least) ? CHAIN_BLOCKED : least;
 	}
 }

@@ -76,7 +76,7 @@ static enum status decode_path(const struct chain_search *search, uint32_t numbe
 	uint32_t *state = arena_alloc(&arena, (size_t)link->length + 1, sizeof *state);
 	uint32_t *kind = arena_alloc(&arena, square, sizeof *kind);
 	enum status status = ROOM(&choice->arena, path->arc, link->length) &&
-		ROOM(&choice->arena, path->value, link->length < square ? link->length : square) && state &&
+		ROOM(&choice->arena, path->value, SMALLER(link->length, square)) && state &&
 		kind ? OK : NO_MEMORY;
 	if (status == OK)
 		chain_power_walk(

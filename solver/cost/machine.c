@@ -50,8 +50,8 @@ int64_t machine_time(const struct machine *machine, bool matrix, enum machine_fo
 	if (traffic <= machine->launch && time <= machine->launch)
 		return machine->launch;
 	*limit = traffic > time ? LIMIT_TRAFFIC : !matrix ? LIMIT_ARITHMETIC : time < 2 * ramp ? LIMIT_LAUNCH : LIMIT_PRODUCTS;
-	time = traffic > time ? traffic : time;
-	return time > COLLECTIVE_TIME_MAX ? COLLECTIVE_TIME_MAX : time;
+	time = LARGER(traffic, time);
+	return SMALLER(COLLECTIVE_TIME_MAX, time);
 }
 
 int64_t machine_host_time(const struct machine *machine, int64_t bytes)

@@ -148,10 +148,10 @@ int64_t collective_of(const struct mesh_axis *axis, enum collective_kind collect
 {
 	int64_t size = axis->size;
 	if (collective == COLLECTIVE_ALL_GATHER)
-		return from * size > to ? from * size : to;
+		return LARGER(from * size, to);
 	if (collective == COLLECTIVE_REDUCE_SCATTER)
-		return to * size > from ? to * size : from;
+		return LARGER(to * size, from);
 	if (collective == COLLECTIVE_ALL_TO_ALL)
-		return (from > to ? from : to) * size;
+		return LARGER(from, to) * size;
 	return collective == COLLECTIVE_SLICE ? 0 : from;
 }

@@ -40,7 +40,7 @@ void mesh_dispatch(struct mesh *mesh, uint32_t copies, uint32_t most_nodes);
 static inline int64_t dispatch_lost(int64_t held, int64_t computing, int64_t collectives)
 {
 	int64_t lost = computing / (1000 - held) * held;
-	return lost < collectives ? lost : collectives;
+	return SMALLER(lost, collectives);
 }
 /* True where everything costs and divides the same: all but the names. */
 bool mesh_equal(const struct mesh *a, const struct mesh *b);

@@ -96,7 +96,7 @@ static int64_t work_time(
 	if (moved > 0)
 		bytes = bytes / 1000 * moved + bytes % 1000 * moved / 1000;
 	return machine_time(machine, work->matrix, (enum machine_format)work->format, flops,
-		work->groups > 1 ? work->groups : 1, bytes, limit);
+		LARGER(work->groups, 1), bytes, limit);
 }
 
 /* What a kernel of its own moves again of tokens in experts' slots: sent as they lie by device, they are put in the
@@ -132,7 +132,7 @@ enum status op_local_time(const struct graph *graph, const struct rules *rules, 
 	FOR(k, op_arguments(graph, op)) {
 		int64_t moves = op_moves(machine, &work, graph, op, k) ? graph->tensor[op_argument(graph, op, k)].bytes : 0;
 		bytes += moves;
-		largest = moves > largest ? moves : largest;
+		largest = LARGER(moves, largest);
 	}
 	*time = work_time(machine, &work, work.flops, bytes + sorted_bytes(&work, largest), limit);
 	return OK;
@@ -202,7 +202,7 @@ int64_t op_share_time(const struct units *units, const struct mesh *mesh, const 
 			? 0
 			: placement_bytes(units, mesh, op_argument(graph, op, k), split_place(units, op, split, k));
 		bytes += moves;
-		largest = moves > largest ? moves : largest;
+		largest = LARGER(moves, largest);
 	}
 	if (work->grouped)
 		share.groups = share_groups(units, mesh, op, split);

@@ -80,7 +80,7 @@ static enum status check_link(const struct checking *checking, uint32_t stream)
 	FOR(i, count) {
 		int64_t ready = ready_at(checking, begun[i].op), free = i > 0 ? step_check_end_of(checking, begun[i - 1].op) : 0;
 		if (begun[i].start < ready || begun[i].start < free)
-			return step_check_wrong(checking, begun[i].op, ready > free ? ready : free);
+			return step_check_wrong(checking, begun[i].op, LARGER(ready, free));
 		for (uint32_t j = i; begun[j].start > ready; j--) {
 			if (j == 0 || step_check_end_of(checking, begun[j - 1].op) != begun[j].start)
 				return step_check_wrong(checking, begun[i].op, ready);

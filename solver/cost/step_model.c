@@ -114,7 +114,7 @@ static void step_model_run_ahead(struct modelling *modelling, const uint32_t *ga
 		modelling->model->release[op] = modelling->order[before];
 		window.bytes[(window.layers - 1) % (PREFETCH_MOST + 1)] += step_model_result_bytes(graph, op);
 		int64_t bytes = window_bytes(&window, prefetch);
-		modelling->model->ahead = bytes > modelling->model->ahead ? bytes : modelling->model->ahead;
+		modelling->model->ahead = LARGER(bytes, modelling->model->ahead);
 	}
 }
 

@@ -120,7 +120,7 @@ static void step_time_run(struct running *running)
 static void expose(struct running *running, uint32_t op, int64_t from)
 {
 	for (; op != NONE && step_time_end_of(running, op) > from; op = running->cause[op]) {
-		int64_t start = running->time->start[op] > from ? running->time->start[op] : from;
+		int64_t start = LARGER(running->time->start[op], from);
 		running->time->exposed[running->model->stream[op]] += step_time_end_of(running, op) - start;
 	}
 }

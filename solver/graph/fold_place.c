@@ -261,8 +261,8 @@ static int64_t fold_place_copies_of(const struct placing *placing)
 		int64_t first = orbits->offset[orbit], last = first + fold_place_length_of(orbits, orbit);
 		if (!placing->placed[orbit])
 			continue;
-		low = first > low ? first : low;
-		high = last < high ? last : high;
+		low = LARGER(first, low);
+		high = SMALLER(last, high);
 	}
 	return high > low ? high - low : 0;
 }

@@ -104,10 +104,10 @@ static void differ(struct verifying *verifying, uint32_t orbit, int32_t copy)
 {
 	const struct fold_orbits *orbits = verifying->orbits;
 	if (copy < orbits->low + ENDS && copy < verifying->middle) {
-		verifying->low = copy + 1 > verifying->low ? copy + 1 : verifying->low;
+		verifying->low = LARGER(copy + 1, verifying->low);
 		verifying->changed = true;
 	} else if (copy > orbits->high - ENDS && copy > verifying->middle) {
-		verifying->high = copy - 1 < verifying->high ? copy - 1 : verifying->high;
+		verifying->high = SMALLER(copy - 1, verifying->high);
 		verifying->changed = true;
 	} else {
 		fold_verify_drop(verifying, orbit);
@@ -273,8 +273,8 @@ static bool fold_verify_set_range(struct fold_orbits *orbits, uint32_t least)
 			orbits->out[orbit] = from > first + slack || to < last - slack;
 			if (orbits->out[orbit])
 				continue;
-			orbits->low = from > orbits->low ? from : orbits->low;
-			orbits->high = to < orbits->high ? to : orbits->high;
+			orbits->low = LARGER(from, orbits->low);
+			orbits->high = SMALLER(to, orbits->high);
 		}
 		if (orbits->high - orbits->low + 1 >= (int32_t)least)
 			return true;

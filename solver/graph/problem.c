@@ -153,7 +153,7 @@ static enum status fill_program(const struct graph *graph, struct problem *probl
 				next = op;
 		while (lowest < ops && taken[lowest])
 			lowest++;
-		at = next > lowest ? next : lowest;
+		at = LARGER(next, lowest);
 	}
 	return done == ops ? OK : report_contradiction(graph, problem, waiting, error);
 }

@@ -105,7 +105,7 @@ static bool is_within_wheel(const struct attempt *attempt)
 
 static uint64_t turn_effort(const struct turn *turn)
 {
-	return turn->slice < turn->share ? turn->slice : turn->share;
+	return SMALLER(turn->slice, turn->share);
 }
 
 static bool wheel_helps(const struct turn *turn)
@@ -159,11 +159,11 @@ static bool peak_helps(const struct turn *turn)
 /* Of many buffers more for the first time. */
 static uint64_t peak_effort(const struct turn *turn)
 {
-	uint64_t n = turn->attempt->part.n, least = SLICE_EFFORT + (n * PEAK_EFFORT < PEAK_MOST ? n * PEAK_EFFORT : PEAK_MOST);
+	uint64_t n = turn->attempt->part.n, least = SLICE_EFFORT + SMALLER(n * PEAK_EFFORT, PEAK_MOST);
 	uint64_t first = turn->options->effort / 4, more = turn->slice + least;
 	if (turn->number < 2 && n > SEARCH_MOST)
 		return first < least ? least : first < 16 * least ? first : 16 * least;
-	return more < turn->share ? more : turn->share;
+	return SMALLER(more, turn->share);
 }
 
 static enum status try_peak(struct turn *turn)
@@ -213,7 +213,7 @@ static enum status try_everything(
 	struct turn turn = { .attempt = attempt, .options = options, .control = control, .slice = SLICE_EFFORT };
 	TRY(try_cheap(attempt, control));
 	uint64_t left = UINT64_MAX - control->ticks;
-	turn.end = control->ticks + (options->effort < left ? options->effort : left);
+	turn.end = control->ticks + SMALLER(options->effort, left);
 	for (; turn_begins(&turn); turn.number++)
 		FOR_SIZE(i, COUNT_OF(steps))
 			if (steps[i].helps(&turn) && step_runs(steps[i].name))

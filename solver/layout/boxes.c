@@ -59,7 +59,7 @@ static enum status close_rooms(
 					? close_room(boxes, &open[j], last, open[j].size) : NO_MEMORY;
 	enum status status = OK;
 	for (uint32_t i = count; i-- > 0 && size > 0 && status == OK;) {
-		int64_t part = open[i].size < size ? open[i].size : size;
+		int64_t part = SMALLER(open[i].size, size);
 		if (part > 0)
 			status = close_room(boxes, &open[i], last, part);
 		size -= part;

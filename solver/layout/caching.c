@@ -192,11 +192,11 @@ static uint32_t caching_grow(struct caching *caching, struct pool *pool, int64_t
 	if (id == NONE && (id = caching_new_block(caching, pool->small ? 0 : GROWS, GROWS)) != NONE)
 		caching_add(caching, pool, id, UNMAPPED);
 	if (id != NONE && caching->block[id].state == UNMAPPED)
-		id = caching_map(caching, pool, id, size < caching->block[id].size ? size : caching->block[id].size);
+		id = caching_map(caching, pool, id, SMALLER(size, caching->block[id].size));
 	while (id != NONE && caching->block[id].size < size) {
 		const struct block *next = &caching->block[caching->block[id].next];
 		int64_t lacks = size - caching->block[id].size;
-		id = caching_map(caching, pool, caching->block[id].next, lacks < next->size ? lacks : next->size);
+		id = caching_map(caching, pool, caching->block[id].next, SMALLER(lacks, next->size));
 	}
 	if (id != NONE)
 		caching_drop(caching, pool, id);

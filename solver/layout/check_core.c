@@ -53,8 +53,8 @@ static bool check_core_find_starts(
 			continue;
 		int64_t lift = INT64_MAX;
 		FOR_SET(c, check->meets[b] & rest) {
-			int64_t top = (state->low[c] > offset ? state->low[c] : offset) + check->size[c];
-			lift = top < lift ? top : lift;
+			int64_t top = LARGER(state->low[c], offset) + check->size[c];
+			lift = SMALLER(top, lift);
 		}
 		if (lift == INT64_MAX)
 			return false;
@@ -67,13 +67,13 @@ static bool fits_above(const struct core_check *check, const struct state *state
 {
 	int64_t floor = INT64_MAX, sum = 0;
 	FOR_SET(b, alive & rest) {
-		floor = state->start[b] < floor ? state->start[b] : floor;
+		floor = SMALLER(state->start[b], floor);
 		sum += check->size[b];
 	}
 	if (sum == 0)
 		return true;
 	FOR_SET(p, alive & ~check->free) {
-		int64_t top = check->fixed[p] + check->size[p], bottom = check->fixed[p] > floor ? check->fixed[p] : floor;
+		int64_t top = check->fixed[p] + check->size[p], bottom = LARGER(check->fixed[p], floor);
 		sum += top > bottom ? top - bottom : 0;
 	}
 	return floor + sum <= check->capacity;

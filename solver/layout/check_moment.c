@@ -70,7 +70,7 @@ static int64_t check_moment_stack_up(const struct alive *alive)
 	FOR(i, alive->free) {
 		int64_t units = (alive->size[i] + grain - 1) / grain;
 		rest += units;
-		spare = units * grain - alive->size[i] > spare ? units * grain - alive->size[i] : spare;
+		spare = LARGER(units * grain - alive->size[i], spare);
 	}
 	/* The pinned ones by ascending bottoms. */
 	FOR(done, alive->pinned) {

@@ -88,7 +88,7 @@ static enum status core_try_window(struct finder *finder, uint32_t first, uint32
 		return LIMIT;
 	uint32_t count = list_window(finder->model, first, last, finder->sized);
 	control_spend(finder->control, finder->model->n);
-	for (uint32_t n = count < WINDOW_MOST ? count : WINDOW_MOST;
+	for (uint32_t n = SMALLER(count, WINDOW_MOST);
 		n >= 8 && status == LIMIT && control_status(finder->control) == OK; n /= 2)
 		status = n < finder->model->n ? try_largest(finder, n) : LIMIT;
 	return status;
@@ -127,7 +127,7 @@ enum status layout_core_shrink(const struct layout_model *model, int64_t capacit
 	core->irreducible = true;
 	for (uint32_t chunk = core->count / 2 ? core->count / 2 : 1; status == OK && chunk > 0; chunk /= 2) {
 		for (uint32_t from = 0; from < core->count && status == OK;) {
-			uint32_t gone = core->count - from < chunk ? core->count - from : chunk, left = core->count - gone;
+			uint32_t gone = SMALLER(core->count - from, chunk), left = core->count - gone;
 			COPY(rest, core->buffer, from);
 			memcpy(rest + from, core->buffer + from + gone, (left - from) * sizeof *rest);
 			enum status answer = core_decide(model, rest, left, capacity, nodes, control);

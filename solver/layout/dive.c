@@ -93,8 +93,8 @@ static void raise(struct node *node, int64_t top)
 
 static void dive_pull(struct node *node, const struct node *left, const struct node *right)
 {
-	node->top = left->top > right->top ? left->top : right->top;
-	node->best_turn = left->best_turn < right->best_turn ? left->best_turn : right->best_turn;
+	node->top = LARGER(left->top, right->top);
+	node->best_turn = SMALLER(left->best_turn, right->best_turn);
 	bool take_left = right->low_turn == NONE
 		|| (left->low_turn != NONE && (left->low != right->low ? left->low < right->low : left->low_turn < right->low_turn));
 	node->low = take_left ? left->low : right->low;

@@ -151,7 +151,7 @@ static enum status search_boxes(struct exact *exact, int64_t capacity, uint32_t 
 /* The capacities of a round, most wanted first; the height of the best layout may drop on the way. */
 static int64_t target(const struct exact *exact, int number)
 {
-	int64_t low = exact->enough > exact->bound ? exact->enough : exact->bound, gap = exact->height - 1 - low;
+	int64_t low = LARGER(exact->enough, exact->bound), gap = exact->height - 1 - low;
 	switch (number) {
 	case 0:  return low;
 	case 1:  return low + gap / 2;

@@ -172,7 +172,7 @@ static enum status layout_solve_part(struct solve *solve, uint32_t from, uint32_
 	enum status status = attempt.offset && attempt.trial && attempt.order && attempt.core.buffer ? OK : NO_MEMORY;
 	int64_t scale = attempt.part.unit / solve->model.unit;
 	attempt.bound = attempt.part.max_load;
-	attempt.enough = ((solve->enough > solve->bound ? solve->enough : solve->bound) - solve->base) / scale;
+	attempt.enough = (LARGER(solve->enough, solve->bound) - solve->base) / scale;
 	if (status == OK)
 		status = solve->late ? layout_attempt_first(&attempt) : solve_or_reuse(solve, &attempt);
 	if (solve->base + attempt.bound * scale > solve->bound)
@@ -258,7 +258,7 @@ static enum status simple_bound(struct solve *solve)
 	layout->proof.bound = layout->load;
 	layout->ground = LAYOUT_PROOF_LOAD;
 	FOR(b, model->n) {
-		int64_t top = ((model->fixed[b] > 0 ? model->fixed[b] : 0) + model->size[b]) * model->unit;
+		int64_t top = (LARGER(model->fixed[b], 0) + model->size[b]) * model->unit;
 		if (top <= layout->proof.bound)
 			continue;
 		if (!layout->core && !(MAKE(layout->core, 1)))
@@ -318,7 +318,7 @@ static enum status check_pair(
 				continue;
 			layout->clash = (struct layout_clash){ { model->origin[a], model->origin[b] },
 				{ first * unit, other * unit },
-				{ last * unit - 1, other_last * unit - 1 }, model->time[s->first > t->first ? s->first : t->first] };
+				{ last * unit - 1, other_last * unit - 1 }, model->time[LARGER(s->first, t->first)] };
 			return fail(error, INFEASIBLE, "buffers %u and %u %s", model->origin[a], model->origin[b],
 				layout_clash_text(&layout->clash, text, sizeof text));
 		}

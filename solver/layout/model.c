@@ -234,7 +234,7 @@ static uint32_t clip_spans(
 		if (span.last <= first || span.first >= last)
 			continue;
 		span.first = span.first > first ? span.first - first : 0;
-		span.last = (span.last < last ? span.last : last) - first;
+		span.last = SMALLER(span.last, last) - first;
 		clipped[count++] = span;
 	}
 	return count;

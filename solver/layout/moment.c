@@ -54,7 +54,7 @@ static int64_t largest_sum(struct moment *moment, int64_t hole)
 		all += moment->size[i];
 	}
 	if (all <= hole || divisor == 0 || hole / divisor >= SUMS_MOST)
-		return all < hole ? all : hole;
+		return SMALLER(all, hole);
 	uint32_t words = (uint32_t)(hole / divisor / 64 + 1);
 	CLEAR(moment->sums, words);
 	moment->sums[0] = 1;
@@ -82,7 +82,7 @@ static int64_t section_bound(struct moment *moment, uint32_t section)
 	FOR(i, moment->free_count) {
 		int64_t tail = moment->size[i] * moment->grain - model->size[moment->free[i]];
 		rest += moment->size[i];
-		saving = tail > saving ? tail : saving;
+		saving = LARGER(tail, saving);
 	}
 	for (uint32_t i = 0; i < moment->pinned_count && rest > 0; i++) {
 		uint32_t pin = moment->pinned[i];

@@ -3,7 +3,7 @@
 
 static uint32_t lower_of(uint32_t a, uint32_t b)
 {
-	return a < b ? a : b;
+	return SMALLER(a, b);
 }
 
 /* The lowest node that holds sections first .. last, both included. */

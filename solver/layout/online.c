@@ -50,8 +50,8 @@ static void online_pull(struct online *online, uint32_t id)
 {
 	struct block *block = &online->block[id];
 	int64_t left = online_most_of(online, block->left), right = online_most_of(online, block->right),
-			most = left > right ? left : right;
-	block->most = block->size > most ? block->size : most;
+			most = LARGER(left, right);
+	block->most = LARGER(block->size, most);
 }
 
 /* Holes below an address go left, the others right. */

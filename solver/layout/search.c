@@ -67,7 +67,7 @@ static int64_t layout_search_room_above(const struct layout_search *search, uint
 	if (model->pins == 0)
 		return room;
 	FOR_ITEMS(pin, &search->pinned, section) {
-		int64_t bottom = model->fixed[pin] > floor ? model->fixed[pin] : floor;
+		int64_t bottom = LARGER(model->fixed[pin], floor);
 		if (model->fixed[pin] + model->size[pin] > bottom)
 			room -= model->fixed[pin] + model->size[pin] - bottom;
 	}
@@ -157,7 +157,7 @@ static int64_t lowest_lift(const struct layout_search *search, uint32_t b, int64
 			break;
 		if (search->placed[c])
 			continue;
-		int64_t top = (search->low[c] > offset ? search->low[c] : offset) + search->model->size[c];
+		int64_t top = LARGER(search->low[c], offset) + search->model->size[c];
 		if (top < lowest)
 			lowest = top;
 	}
@@ -511,7 +511,7 @@ static bool fills(const struct layout_search *search, const struct frame *frame,
 static bool next_candidate(struct layout_search *search, struct frame *frame, struct entry *candidate)
 {
 	const struct entry *list = search->list + frame->list;
-	int64_t best = INT64_MAX, limit = frame->highest < frame->hole - 1 ? frame->highest : frame->hole - 1;
+	int64_t best = INT64_MAX, limit = SMALLER(frame->highest, frame->hole - 1);
 	FOR(i, frame->count) {
 		uint32_t b = list[i].buffer;
 		int64_t low = search->low[b];

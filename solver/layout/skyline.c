@@ -78,7 +78,7 @@ static uint32_t fill_up(struct skyline *skyline, uint32_t i)
 {
 	struct segment old = skyline->segment[i];
 	int64_t left = wall(skyline, old.before), right = wall(skyline, skyline_after(skyline, i));
-	int64_t height = left < right ? left : right;
+	int64_t height = SMALLER(left, right);
 	if (skyline->critical)
 		reach_add(&skyline->reach, i, old.last, height - old.height);
 	uint32_t joined = skyline_set(skyline, old.before, i, old.last, height);

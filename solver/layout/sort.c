@@ -31,7 +31,7 @@ static enum status contention(const struct layout_model *model, double *value)
 			if (power[b] != p)
 				continue;
 			int64_t left = level[model->first[b]], right = level[model->last[b] - (1u << p)];
-			value[b] = (double)(left > right ? left : right);
+			value[b] = (double)LARGER(left, right);
 		}
 		for (uint32_t s = 0; s + (2u << p) <= sections; s++)
 			if (level[s + (1u << p)] > level[s])

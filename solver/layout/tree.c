@@ -186,7 +186,7 @@ static struct range layout_tree_highest(const struct tree *tree, int64_t height,
 		leaf++;
 	uint32_t beside = times * (leaf->last - leaf->first);
 	return (struct range){ leaf->first > beside ? leaf->first - beside : 0,
-		leaf->last + beside < model->sections ? leaf->last + beside : model->sections, 0, 0 };
+		SMALLER(leaf->last + beside, model->sections), 0, 0 };
 }
 
 static enum status layout_tree_rounds(struct tree *tree, uint32_t *buffer, int64_t *offset, int64_t *height)

@@ -126,7 +126,7 @@ static enum status best_search(struct order_job *job, bool backward, uint32_t st
 	if (status == OK)
 		order_job_offer(job, order, "exact search");
 	if (status == INFEASIBLE || status == OK || status == LIMIT)
-		order_job_raise(job, bound < job->peak ? bound : job->peak, ORDER_PROOF_SEARCH, NONE);
+		order_job_raise(job, SMALLER(bound, job->peak), ORDER_PROOF_SEARCH, NONE);
 	if (status == INFEASIBLE || (status == LIMIT && control_status(&job->control) == OK))
 		status = OK;
 	return status;

@@ -108,7 +108,7 @@ enum status order_bound_alive(const struct order_model *model, const uint32_t *t
 		ROOM(&arena, bound.difference, COLUMNS + 1));
 	uint64_t block_ticks = 2 * (uint64_t)model->pred.start[model->ops] + 2 * (uint64_t)model->users.start[model->items];
 	for (uint32_t first = 0; first < model->ops; first += COLUMNS) {
-		uint32_t columns = model->ops - first < COLUMNS ? model->ops - first : COLUMNS;
+		uint32_t columns = SMALLER(model->ops - first, COLUMNS);
 		spread_block(&bound, first, columns);
 		sum_block(&bound, first, columns, alive);
 		if (control_spend(control, block_ticks / 8) && first + columns < model->ops)

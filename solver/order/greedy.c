@@ -37,7 +37,7 @@ static uint32_t greedy_take(struct greedy *greedy)
 	int64_t room = INT64_MAX, least = order_tournament_least(&greedy->ready);
 	if (greedy->rule == ORDER_GREEDY_LPMF) {
 		room = greedy->peak - greedy->walk.live;
-		room = least > room ? least : room;
+		room = LARGER(least, room);
 	}
 	uint32_t op = order_tournament_best(&greedy->ready, room);
 	order_tournament_remove(&greedy->ready, op);

@@ -68,7 +68,7 @@ static void lpmf_start(struct lpmf *lpmf)
 		lpmf->live += problem->producer[item] == NONE ? problem->size[item] : 0;
 		kept += problem->live_out[item] ? problem->size[item] : 0;
 	}
-	lpmf->peak = lpmf->live > kept ? lpmf->live : kept;
+	lpmf->peak = LARGER(lpmf->live, kept);
 	FOR(i, problem->ops) {
 		uint32_t op = problem->program[i];
 		FOR_ITEMS(use, &problem->uses, op)
@@ -102,7 +102,7 @@ static void lpmf_run(struct lpmf *lpmf, uint32_t op)
 {
 	const struct problem *problem = lpmf->problem;
 	lpmf->live += lpmf->size[op];
-	lpmf->peak = lpmf->live > lpmf->peak ? lpmf->live : lpmf->peak;
+	lpmf->peak = LARGER(lpmf->live, lpmf->peak);
 	lpmf->live -= lpmf->frees[op];
 	FOR_ITEMS(after, &problem->succ, op)
 		if (--lpmf->waiting[after] == 0)

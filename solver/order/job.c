@@ -36,8 +36,8 @@ static void wait_longer(struct order_job *job)
 	if (job->effort == 0 || !gained(job, job->gap))
 		return;
 	job->gap = gap;
-	job->control.limit = longer > least ? longer : least;
-	job->control.limit = job->control.limit < job->effort ? job->control.limit : job->effort;
+	job->control.limit = LARGER(longer, least);
+	job->control.limit = SMALLER(job->control.limit, job->effort);
 }
 
 void order_job_hurry(struct order_job *job)

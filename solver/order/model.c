@@ -64,7 +64,7 @@ int64_t order_profile(const struct order_model *model, const uint32_t *order, ui
 				closed += model->size[item];
 		}
 		live[n] = bytes + model->workspace[op];
-		peak = live[n] > peak ? live[n] : peak;
+		peak = LARGER(live[n], peak);
 		bytes -= closed;
 	}
 	return peak;

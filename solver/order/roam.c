@@ -240,7 +240,7 @@ static enum status roam_measure_branches(struct roam *roam)
 static void roam_run_op(struct roam *roam, uint32_t op)
 {
 	int64_t live = roam->walk.live + order_walk_need(&roam->walk, op);
-	roam->peak = live > roam->peak ? live : roam->peak;
+	roam->peak = LARGER(live, roam->peak);
 	order_walk_run(&roam->walk, op);
 	roam->run[op] = true;
 	roam->order[roam->done++] = op;
@@ -421,7 +421,7 @@ static int64_t roam_highest(const struct leaves *leaves, uint32_t first, uint32_
 {
 	int64_t peak = INT64_MIN;
 	FOR_FROM(i, first, first + ops)
-		peak = leaves->live[i] > peak ? leaves->live[i] : peak;
+		peak = LARGER(leaves->live[i], peak);
 	return peak;
 }
 

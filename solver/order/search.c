@@ -380,7 +380,7 @@ static enum status order_search_expand(struct search *search, uint32_t id)
 		uint32_t op = search->option[i];
 		int64_t live = search->walk.live + order_walk_need(&search->walk, op);
 		if (live > search->threshold)
-			blocked = live < blocked ? live : blocked;
+			blocked = SMALLER(live, blocked);
 		else if ((status = try_op(search, op)) == OK)
 			status = look_up(search);
 	}
@@ -404,7 +404,7 @@ static int64_t least_blocked(const struct search *search)
 {
 	int64_t least = INT64_MAX;
 	FOR(id, search->count)
-		least = search->state[id].blocked < least ? search->state[id].blocked : least;
+		least = SMALLER(search->state[id].blocked, least);
 	return least;
 }
 
@@ -452,7 +452,7 @@ enum status order_search_least(const struct order_model *model, int64_t ceiling,
 	struct search search;
 	uint32_t root;
 	enum status status = search_start(&search, model, limits, control);
-	search.threshold = *bound > search.walk.live ? *bound : search.walk.live;
+	search.threshold = LARGER(*bound, search.walk.live);
 	if (status == OK && search.threshold > ceiling) {
 		*bound = search.threshold;
 		status = INFEASIBLE;

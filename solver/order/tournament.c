@@ -68,8 +68,8 @@ static void replay(struct order_tournament *tournament, uint32_t node)
 	for (node /= 2; node > 0; node /= 2) {
 		uint32_t left = 2 * node, right = left + 1;
 		const int64_t *least = tournament->least, *most = tournament->most;
-		tournament->least[node] = least[left] < least[right] ? least[left] : least[right];
-		tournament->most[node] = most[left] > most[right] ? most[left] : most[right];
+		tournament->least[node] = SMALLER(least[left], least[right]);
+		tournament->most[node] = LARGER(most[left], most[right]);
 		bool first = tournament_before(tournament, tournament->best[left], tournament->best[right]);
 		tournament->best[node] = tournament->best[first ? left : right];
 	}

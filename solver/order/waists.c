@@ -15,7 +15,7 @@ void order_find_waists(const struct order_model *model, const uint32_t *path, ui
 			if (order_on_path(path, count, place, pred) && place[pred] + 1 > behind)
 				behind = place[pred] + 1;
 		}
-		lowest[i] = behind < lowest[i + 1] ? behind : lowest[i + 1];
+		lowest[i] = SMALLER(behind, lowest[i + 1]);
 	}
 	uint32_t farthest = 0;     /* over ops so far, of their first successor's position */
 	FOR(i, count) {
@@ -26,6 +26,6 @@ void order_find_waists(const struct order_model *model, const uint32_t *path, ui
 			if (order_on_path(path, count, place, succ) && place[succ] < first)
 				first = place[succ];
 		}
-		farthest = first > farthest ? first : farthest;
+		farthest = LARGER(first, farthest);
 	}
 }

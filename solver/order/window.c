@@ -247,7 +247,7 @@ static enum status improve_at(struct improvement *improvement, uint32_t at, uint
 	const struct order_model *model = &improvement->job->model;
 	struct order_window window;
 	uint32_t first = at > ops / 2 ? at - ops / 2 : 0;
-	ops = ops < model->ops - first ? ops : model->ops - first;
+	ops = SMALLER(ops, model->ops - first);
 	enum status status = order_window_cut(
 		&window, model, improvement->order, improvement->position, improvement->live, first, ops);
 	if (status == OK)

@@ -106,15 +106,15 @@ static bool move_any(struct annealing *annealing)
 	uint32_t from = random_below(&annealing->random, line->count), op = line->order[from], low = 0, high = line->count - 1;
 	uint32_t way = 2u << random_below(&annealing->random, WAYS_LOG);
 	FOR_ITEMS(before, &line->pred, op)
-		low = line->place[before] + 1 > low ? line->place[before] + 1 : low;
+		low = LARGER(line->place[before] + 1, low);
 	FOR_ITEMS(after, &line->succ, op)
-		high = line->place[after] - 1 < high ? line->place[after] - 1 : high;
+		high = SMALLER(line->place[after] - 1, high);
 	low = from > way && from - way > low ? from - way : low;
-	high = from + way < high ? from + way : high;
+	high = SMALLER(from + way, high);
 	uint32_t to = low + random_below(&annealing->random, high - low + 1);
 	if (to == from)
 		return false;
-	lineup_keep(line, from < to ? from : to, from < to ? to : from);
+	lineup_keep(line, SMALLER(from, to), LARGER(to, from));
 	lineup_move(line, from, to);
 	return true;
 }

@@ -51,20 +51,20 @@ static enum status overlap_check_run(struct checking *checking)
 		uint32_t op = model->sequence[p];
 		FOR_ITEMS(before, &model->pred, op) {
 			int64_t ends = checking->earliest[before] + model->time[before];
-			checking->earliest[op] = ends > checking->earliest[op] ? ends : checking->earliest[op];
+			checking->earliest[op] = LARGER(ends, checking->earliest[op]);
 		}
 		if (next < claimed->stations && claimed->station[next].op == op) {
 			int64_t claim = claim_of(checking, &claimed->station[next]);
 			if (claim < 0)
 				return refuse(checking->error, "the time bound's station %u has no ops", next);
-			checking->earliest[op] = claim > checking->earliest[op] ? claim : checking->earliest[op];
+			checking->earliest[op] = LARGER(claim, checking->earliest[op]);
 			next++;
 		}
-		end = checking->earliest[op] + model->time[op] > end ? checking->earliest[op] + model->time[op] : end;
+		end = LARGER(checking->earliest[op] + model->time[op], end);
 	}
 	if (next < claimed->stations && claimed->station[next].op == NONE) {
 		int64_t claim = claim_of(checking, &claimed->station[next++]);
-		end = claim > end ? claim : end;
+		end = LARGER(claim, end);
 	}
 	if (next != claimed->stations)
 		return refuse(checking->error, "the time bound's station %u is at no op that follows the one before", next);

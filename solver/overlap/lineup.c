@@ -197,7 +197,7 @@ static int64_t lineup_find_relief(struct lineup *line, uint32_t op, uint32_t low
 
 void lineup_move(struct lineup *line, uint32_t from, uint32_t to)
 {
-	uint32_t op = line->order[from], low = from < to ? from : to, high = from < to ? to : from;
+	uint32_t op = line->order[from], low = SMALLER(from, to), high = LARGER(to, from);
 	int64_t stays = line->stays[op], freed = lineup_find_relief(line, op, low, high), first = line->before[to];
 	if (from < to) {
 		first = line->before[to + 1] - stays + freed;

@@ -47,7 +47,7 @@ enum status overlap_terms_find(const struct overlap_request *request, struct ove
 			terms->whole[op] += costs->inside[(size_t)op * costs->axes + a];
 		FOR_ITEMS(item, &graph->succ, op) {
 			int64_t after = terms->tail[item];
-			terms->tail[op] = after > terms->tail[op] ? after : terms->tail[op];
+			terms->tail[op] = LARGER(after, terms->tail[op]);
 		}
 		terms->tail[op] += terms->whole[op];
 	}
@@ -118,7 +118,7 @@ static int64_t other_use(const struct passing *passing, uint32_t item, uint32_t 
 			continue;
 		if (passing->place[user] > to)
 			return to;
-		last = passing->place[user] > last ? passing->place[user] : last;
+		last = LARGER(passing->place[user], last);
 	}
 	return last;
 }
@@ -184,7 +184,7 @@ static void run_collective(struct passing *passing, uint32_t op)
 		after = passing->last;
 	if (after != NONE && passing->begin[after] > from)
 		from = passing->begin[after];
-	passing->begin[op] = from > *link ? from : *link;
+	passing->begin[op] = LARGER(from, *link);
 	*link = passing->end[op] = passing->begin[op] + passing->costs->time[op];
 }
 
@@ -195,7 +195,7 @@ static void pass_run_op(struct passing *passing, uint32_t op)
 	} else if (passing->costs->time[op] == 0) {
 		passing->begin[op] = passing->end[op] = passing->ready[op];
 	} else {
-		passing->begin[op] = passing->ready[op] > passing->now ? passing->ready[op] : passing->now;
+		passing->begin[op] = LARGER(passing->ready[op], passing->now);
 		passing->now = passing->end[op] = passing->begin[op] + passing->costs->time[op];
 		passing->last = op;
 	}
@@ -292,7 +292,7 @@ static void pass_finish(struct passing *passing)
 static bool is_in_the_way(const struct passing *passing, uint32_t op)
 {
 	const struct order_heap *waits = &passing->pool[POOL_WAITS];
-	int64_t begin = passing->ready[op] > passing->now ? passing->ready[op] : passing->now, time = passing->costs->time[op];
+	int64_t begin = LARGER(passing->ready[op], passing->now), time = passing->costs->time[op];
 	bool found = false;
 	for (uint32_t i = 0; passing->rule->patient && pass_computes(passing, op) && i < waits->count && !found; i++) {
 		uint32_t other = waits->op[i];

@@ -135,7 +135,7 @@ static void play_find_uses(struct play *play)
 		if (!play->computes[i])
 			FOR_ITEMS(item, &play->data, i) {
 				uint32_t use = play->use[item];
-				play->use[i] = use < play->use[i] ? use : play->use[i];
+				play->use[i] = SMALLER(use, play->use[i]);
 			}
 	}
 	play->gathers = 0;

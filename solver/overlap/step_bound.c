@@ -111,7 +111,7 @@ static void look_back(struct bounding *bounding, uint32_t op)
 			continue;
 		FOR_ITEMS(u, &model->pred, v) {
 			bounding->before[u] = true;
-			bounding->tail[u] = way > bounding->tail[u] ? way : bounding->tail[u];
+			bounding->tail[u] = LARGER(way, bounding->tail[u]);
 		}
 	}
 }
@@ -150,11 +150,11 @@ static int64_t find_heads(struct bounding *bounding)
 		uint32_t v = model->sequence[p];
 		int64_t head = 0;
 		FOR_ITEMS(u, &model->pred, v)
-			head = bounding->head[u] + model->time[u] > head ? bounding->head[u] + model->time[u] : head;
+			head = LARGER(bounding->head[u] + model->time[u], head);
 		bounding->head[v] = head;
 		if (bounding->stops[v])
 			bounding->head[v] = step_bound_visit(bounding, v, head);
-		last = bounding->head[v] + model->time[v] > last ? bounding->head[v] + model->time[v] : last;
+		last = LARGER(bounding->head[v] + model->time[v], last);
 	}
 	return last;
 }

@@ -519,7 +519,7 @@ static void add_working(struct costing *costing, int64_t *saved_until)
 			if (costing->work->op[op].view)    /* of a parameter, it may stand far from its block */
 				continue;
 			int64_t beside = now.live - saved_until[costing->blocks->of[op]],
-					waiting = part < now.parts ? part : now.parts; /* its own part is there */
+					waiting = SMALLER(part, now.parts); /* its own part is there */
 			raise_working(&cost->both, beside, waiting, after ? 0 : written, after ? 0 : read);
 			if (costing->weight[op])
 				cost->weights = larger_of(cost->weights, now.weights + now.parts - waiting + (after ? 0 : written));

@@ -213,7 +213,7 @@ static uint32_t blocks_block_of(struct cutting *cutting, uint32_t op)
 		if (home + 1 < blocks->blocks && blocks->crossing[home] == graph->storage[s].root)
 			home++; /* what crosses is an operand behind the cut */
 		if (writer != NONE && graph->op[writer].phase != PHASE_FORWARD && original_of(graph, writer) == NONE)
-			earliest = home < earliest ? home : earliest;
+			earliest = SMALLER(home, earliest);
 		else
 			latest = latest == NONE || home > latest ? home : latest;
 	}

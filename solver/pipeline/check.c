@@ -519,7 +519,7 @@ static uint32_t ahead(const struct playing *playing, uint32_t rank, uint32_t n)
 	uint32_t warm = of->schedule == SCHEDULE_GPIPE ? playing->passes
 		: of->chunks > 1 ? 2 * (of->ranks - 1 - rank) + (of->chunks - 1) * of->ranks
 		: of->ranks - 1 - rank;
-	return warm + n + 1 < playing->passes ? warm + n + 1 : playing->passes;
+	return SMALLER(warm + n + 1, playing->passes);
 }
 
 /* The order of a schedule that its definition tells; others are given. */
@@ -637,9 +637,9 @@ static int64_t beside_each_other(const struct pipeline *of, const struct pipelin
 		computed += takes - link;
 		sent += link;
 	}
-	int64_t least = alone > other ? alone : other;
-	least = computed > least ? computed : least;
-	return sent > least ? sent : least;
+	int64_t least = LARGER(alone, other);
+	least = LARGER(computed, least);
+	return LARGER(sent, least);
 }
 
 /* Passes that begin when all of them can and are over when all of them are: returns how many slots. */
@@ -651,7 +651,7 @@ static uint32_t pipeline_check_place(struct playing *playing, const struct pipel
 	int64_t begin = *free_at, sends = 0;
 	FOR(i, count) {
 		int64_t there = arrival(playing, &slot[i]);
-		begin = there > begin ? there : begin;
+		begin = LARGER(there, begin);
 	}
 	begin += beside ? beside_each_other(of, slot, count) : length(of, &slot[0]) + (count > 1 ? length(of, &slot[1]) : 0);
 	FOR(i, count) {
@@ -672,7 +672,7 @@ static int64_t sweep(struct playing *playing)
 		int64_t free_at = 0;
 		for (uint32_t i = 0; i < playing->slots;)
 			i += pipeline_check_place(playing, playing->list + (size_t)r * playing->slots + i, &free_at);
-		last = free_at > last ? free_at : last;
+		last = LARGER(free_at, last);
 	}
 	return last;
 }
@@ -699,7 +699,7 @@ static void count_held(
 			sum[1] += now[k].input;
 			sum[2] += now[k].between;
 		}
-		top[3 * c] = now[c].weight > top[3 * c] ? now[c].weight : top[3 * c];
+		top[3 * c] = LARGER(now[c].weight, top[3 * c]);
 		bool more = sum[0] > most[0] || (sum[0] == most[0] && (sum[1] > most[1] || (sum[1] == most[1] && sum[2] > most[2])));
 		for (uint32_t k = 0; k < of->chunks && more; k++)
 			at[k] = now[k];
@@ -710,8 +710,8 @@ static void count_held(
 		now[c].between -= slot[i].pass == PASS_WEIGHT;
 	}
 	FOR(c, of->chunks) {
-		in_flight->most = top[3 * c] > in_flight->most ? top[3 * c] : in_flight->most;
-		in_flight->least = top[3 * c] < in_flight->least ? top[3 * c] : in_flight->least;
+		in_flight->most = LARGER(top[3 * c], in_flight->most);
+		in_flight->least = SMALLER(top[3 * c], in_flight->least);
 		top[3 * c] = 0;
 	}
 	if (playing->split)    /* how many wait differs from tensor to tensor, and is compared with counts[] */

@@ -120,7 +120,7 @@ static int64_t cached_gradients(
 /* Groups of devices that a device has buffers for. */
 static int64_t configuration_groups_of(const struct config *config)
 {
-	uint32_t copies = config->replicate > 1 ? config->replicate : 1;
+	uint32_t copies = LARGER(config->replicate, 1);
 	return (config->dp / copies > 1) + (copies > 1) + (config->tp > 1) + (config->pp > 1) + (config->cp > 1) +
 		(config->ep > 1);
 }
@@ -240,7 +240,7 @@ static bool configuration_fill(const struct cutting *cutting, int64_t *slowest)
 	for (uint32_t i = 1; i <= cutting->blocks; i++) {
 		int64_t time = cutting->time[i] - cutting->time[begin];
 		if (time > *slowest && i - 1 > begin) {
-			more = time < more ? time : more;
+			more = SMALLER(time, more);
 			begin = i - 1;
 			pieces++;
 			time = cutting->time[i] - cutting->time[begin];

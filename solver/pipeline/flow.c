@@ -36,7 +36,7 @@ static uint8_t first_use(const struct pipeline_cut *cut, uint32_t op, const bool
 			if (!runs[op] || !cut->anywhere[op] || !runs[reader])
 				continue;
 			used = true;
-			first = side[reader] < first ? side[reader] : first;
+			first = SMALLER(side[reader], first);
 		}
 	bool view = csr_length(&cut->graph->writes, op) == 1 &&
 		cut->graph->tensor[cut->graph->writes.item[cut->graph->writes.start[op]]].alias != NONE;
@@ -144,7 +144,7 @@ static enum status flow_receive(struct flowing *flowing, uint32_t rank, uint32_t
 		uint32_t known = flowing->seen[tensor];
 		if (known != NONE) {
 			struct transfer *before = &flowing->flow->transfer[known];
-			before->side = flowing->side[op] < before->side ? flowing->side[op] : before->side;
+			before->side = SMALLER(flowing->side[op], before->side);
 			continue;
 		}
 		flowing->seen[tensor] = flowing->flow->transfers;

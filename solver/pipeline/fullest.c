@@ -3,7 +3,7 @@
 
 bool config_gathers(const struct config *config)
 {
-	return config->zero >= 3 && config->dp * config->cp * config->ep > (config->replicate > 1 ? config->replicate : 1);
+	return config->zero >= 3 && config->dp * config->cp * config->ep > LARGER(config->replicate, 1);
 }
 
 bool config_splits(const struct config *config)
@@ -85,7 +85,7 @@ static void fullest_whole(const struct passing *passing, struct rank_memory *mem
 	}
 	if (update > most) {
 		memory->activations = 0;
-		memory->gradients = gradients < update ? gradients : update;
+		memory->gradients = SMALLER(gradients, update);
 		memory->transient = update - memory->gradients;
 	}
 }

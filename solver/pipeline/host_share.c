@@ -29,7 +29,7 @@ uint32_t host_away_until(const struct config_model *model, const struct config *
 		behind -= cost->backward;
 		out = larger_of(out, now) + copy;
 		/* that of an earlier block comes back behind those of the blocks up to here */
-		latest = behind + carried < latest ? behind + carried : latest;
+		latest = SMALLER(behind + carried, latest);
 		carried += copy;
 		if (out > forward || latest < carried)
 			break;
@@ -54,7 +54,7 @@ static void send_activations(const struct config_model *model, const struct conf
 			largest = larger_of(largest, cost->saved);
 		}
 	}
-	memory->activations += 2 * largest < memory->host ? 2 * largest : memory->host;
+	memory->activations += SMALLER(2 * largest, memory->host);
 }
 
 /* A device's share of a block's optimizer state. */
@@ -79,7 +79,7 @@ void host_send_away(const struct config_model *model, const struct config *confi
 		for (uint32_t piece = config_piece(config, rank, chunk), b = first[piece]; b < first[piece + 1]; b++)
 			largest = larger_of(largest, states_of(config, model->terms->block[b].cost));
 	memory->host += memory->optimizer;
-	memory->optimizer = 2 * largest < memory->optimizer ? 2 * largest : memory->optimizer;
+	memory->optimizer = SMALLER(2 * largest, memory->optimizer);
 }
 
 int64_t host_streamed_update(

@@ -9,7 +9,7 @@ static bool in_layers(const struct config_model *model, uint32_t block)
 /* The number of a block's layer among those of the piece that begins there. */
 static uint32_t layer_in_piece(const struct config_model *model, uint32_t begin, uint32_t block)
 {
-	uint32_t from = begin > model->layer ? begin : model->layer;
+	uint32_t from = LARGER(begin, model->layer);
 	return (block - model->layer) / model->period - (from - model->layer) / model->period;
 }
 

@@ -122,7 +122,7 @@ static bool time_action(struct timing *timing, uint32_t rank)
 		int64_t begin = i > 0 && slot[i].pass == PASS_WEIGHT ? 0 : pipeline_ready(timing, &slot[i]);
 		if (begin < 0)
 			return false;
-		at = begin > at ? begin : at;
+		at = LARGER(begin, at);
 	}
 	int64_t begin = at, all = 0, sum = 0, time = action_duration(pipeline, slot, count);
 	FOR(i, count)
@@ -201,7 +201,7 @@ static void count_rank(const struct timing *timing, uint32_t rank, struct holdin
 			uint32_t piece = rank_piece(rank, chunk, pipeline->ranks, plan->folded);
 			plan->at_most[piece] = (struct in_flight) { held[piece].input, held[piece].weight, held[piece].between };
 		}
-		most = now > most ? now : most;
+		most = LARGER(now, most);
 		more(&plan->in_flight[rank], pieces);
 		pipeline_leave(slot, &held[slot->piece]);
 	}
@@ -333,8 +333,8 @@ enum status pipeline_play(
 		int64_t work = 0;
 		FOR(i, plan->slots)
 			work += slots_of(plan, rank)[i].end - slots_of(plan, rank)[i].begin;
-		plan->ideal = work > plan->ideal ? work : plan->ideal;
-		plan->time = timing.free_at[rank] > plan->time ? timing.free_at[rank] : plan->time;
+		plan->ideal = LARGER(work, plan->ideal);
+		plan->time = LARGER(timing.free_at[rank], plan->time);
 	}
 	if (status == OK)
 		status = count_in_flight(&timing);
@@ -351,7 +351,7 @@ int64_t pipeline_idle(const struct pipeline_plan *plan, uint32_t ranks)
 		int64_t idle = slot[plan->slots - 1].end - slot[0].begin;
 		FOR(i, plan->slots)
 			idle -= slot[i].end - slot[i].begin;
-		most = idle > most ? idle : most;
+		most = LARGER(idle, most);
 	}
 	return most;
 }
@@ -371,12 +371,12 @@ int64_t pipeline_bound(const struct pipeline *pipeline, bool folded)
 				link += pipeline->microbatches * one;
 			}
 			work = larger_of(work, link);
-			bound = there + work > bound ? there + work : bound;
+			bound = LARGER(there + work, bound);
 		}
 		there += pipeline->forward[k] + send;
 		back += pipeline->backward[k] - (k > 0 ? pipeline_weight_of(pipeline, k) : 0) + send;
 	}
-	return there + back > bound ? there + back : bound;
+	return LARGER(there + back, bound);
 }
 
 void pipeline_free(struct pipeline_plan *plan)

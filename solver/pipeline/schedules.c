@@ -37,7 +37,7 @@ static uint32_t warm_up(const struct pipeline *pipeline, uint32_t rank)
 		wanted = passes;
 	else if (pipeline->chunks > 1)
 		wanted = 2 * behind + (pipeline->chunks - 1) * pipeline->ranks;
-	return wanted < passes ? wanted : passes;
+	return SMALLER(wanted, passes);
 }
 
 static void list_turns(const struct pipeline *pipeline, struct pipeline_slot *slot, uint32_t rank)
@@ -428,15 +428,15 @@ static uint32_t turns_in_flight(
 	if (schedule == SCHEDULE_GPIPE)
 		return m;
 	if (v < 2)
-		return p - rank < m ? p - rank : m;
+		return SMALLER(p - rank, m);
 	/* groups of p microbatches go through the chunks in turn; a rank is 2 (p - rank - 1) + 1 pieces ahead in its last
 	 * chunk */
 	uint32_t ahead = 2 * (p - rank - 1) + 1;
 	if (chunk + 1 < v)
 		most = p + (chunk == 0 && ahead > p ? ahead - p : 0);
 	else
-		most = ahead < p ? ahead : p;
-	return most < m ? most : m;
+		most = SMALLER(ahead, p);
+	return SMALLER(most, m);
 }
 
 /* Of two chunks in a V, until gradients of inputs: what a microbatch waits, in microbatches. */
@@ -467,15 +467,15 @@ struct in_flight schedule_in_flight(
 	} else {
 		uint32_t most = schedule == SCHEDULE_DUALPIPEV ? 2 * ranks + 1 : schedules_most_held(schedule, ranks),
 				 second = folded_in_flight(schedule, ranks, rank, 1);
-		second = second < m ? second : m;
-		uint32_t first = most - second < m ? most - second : m;
+		second = SMALLER(second, m);
+		uint32_t first = SMALLER(most - second, m);
 		weight = chunk == 0 ? first : most - first;
 		input = chunk > 0 || schedule == SCHEDULE_ZBV || schedule == SCHEDULE_DUALPIPEV
 			? weight
 			: folded_in_flight(schedule, ranks, rank, 0);
-		input = input < weight ? input : weight;
+		input = SMALLER(input, weight);
 	}
-	input = input < m ? input : m;
-	weight = weight < m ? weight : m;
+	input = SMALLER(input, m);
+	weight = SMALLER(weight, m);
 	return (struct in_flight) { input, weight, weight - input + 1 };
 }

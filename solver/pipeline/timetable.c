@@ -135,7 +135,7 @@ void timetable_shares(
 	CLEAR(share, PASS_COUNT);
 	FOR_FROM(i, timetable_at(timetable, rank, from), timetable->slots) {
 		const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
-		int64_t begin = slot->begin > from ? slot->begin : from, end = slot->end < to ? slot->end : to;
+		int64_t begin = LARGER(slot->begin, from), end = SMALLER(slot->end, to);
 		if (slot->begin >= to)
 			break;
 		share[slot->pass] += end > begin ? end - begin : 0;

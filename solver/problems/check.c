@@ -141,7 +141,7 @@ static enum status audit_begin(struct audit *audit)
 	FOR(edge, problem->edges) {
 		uint32_t from = problem->from[edge], to = problem->to[edge];
 		if (from != to)
-			audit->link[audit->links++] = (struct link) { from < to ? from : to, from < to ? to : from, edge };
+			audit->link[audit->links++] = (struct link) { from < to ? from : to, LARGER(to, from), edge };
 	}
 	qsort(audit->link, audit->links, sizeof *audit->link, problems_check_by_ends);
 	return OK;
@@ -364,7 +364,7 @@ static void merge_all(struct audit *audit)
 		if (a == b)
 			problems_check_add_inside(audit, link[i].edge);
 		else
-			link[links++] = (struct link) { a < b ? a : b, a < b ? b : a, link[i].edge };
+			link[links++] = (struct link) { a < b ? a : b, LARGER(b, a), link[i].edge };
 	}
 	audit->links = links;
 	audit->merged = true;
@@ -471,7 +471,7 @@ static bool multipliers_fit(const struct shard_problem *problem, const struct sh
 	FOR(i, certificate->moments)
 		sum += certificate->multiplier[i];
 	FOR(i, problem->first[problem->nodes])
-		bytes = problem->usage[i] > bytes ? problem->usage[i] : bytes;
+		bytes = LARGER(problem->usage[i], bytes);
 	return bytes <= 0 || sum <= ((wide)1 << 124) / bytes / (problem->nodes + (wide)1);
 }
 

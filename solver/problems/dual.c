@@ -39,13 +39,13 @@ static double problems_dual_least(const double *value, uint32_t count)
 {
 	double best = value[0];
 	FOR_FROM(i, 1, count)
-		best = value[i] < best ? value[i] : best;
+		best = SMALLER(value[i], best);
 	return best;
 }
 
 static inline double lesser(double a, double b)
 {
-	return a < b ? a : b;
+	return SMALLER(a, b);
 }
 
 /* out[q] = min over p of give[p] + table[p][q], less the least of all, which is returned. Four rows at a time: what the
@@ -86,7 +86,7 @@ static double problems_dual_gather(const struct shard_dual *dual, uint32_t node)
 		FOR(p, width)
 			dual->total[p] += message[p];
 	}
-	return 1.0 / (after > before ? after : before);
+	return 1.0 / LARGER(after, before);
 }
 
 /* Sends the node's share of every chain on; part as in shard_dual_pass(). Returns the sum of what messages were lowered

@@ -36,7 +36,7 @@ static enum status problems_model_find_groups(struct shard_model *model)
 	FOR(edge, problem->edges) {
 		uint32_t from = problem->from[edge], to = problem->to[edge];
 		if (from != to)
-			model->group[model->groups++] = (struct shard_group) { from < to ? from : to, from < to ? to : from, edge };
+			model->group[model->groups++] = (struct shard_group) { from < to ? from : to, LARGER(to, from), edge };
 	}
 	qsort(model->group, model->groups, sizeof *model->group, problems_model_by_ends);
 	return OK;
@@ -123,7 +123,7 @@ static enum status place_members(struct builder *builder, struct error *error)
 		model->node_of[node] = cluster;
 		model->member_start[cluster + 1] = i + 1;
 		model->first[cluster + 1] = model->first[cluster] + width;
-		model->widest = width > model->widest ? width : model->widest;
+		model->widest = LARGER(width, model->widest);
 		bases += width;
 	}
 	return OK;
@@ -404,7 +404,7 @@ static enum status prepare_edges(struct builder *builder)
 		uint32_t low, high;
 		shard_bundle_ends(model, i, &low, &high);
 		size_t size = (size_t)shard_width(model, low) * shard_width(model, high);
-		largest = size > largest ? size : largest;
+		largest = LARGER(size, largest);
 	}
 	builder->buckets = 2 * model->bundles + 1;
 	return ROOM(&builder->arena, builder->bucket, builder->buckets) && ROOM(&builder->arena, builder->sum, largest) &&
@@ -433,7 +433,7 @@ static enum status find_bundles(struct builder *builder)
 	FOR(i, model->groups) {
 		uint32_t a = model->node_of[model->group[i].low], b = model->node_of[model->group[i].high];
 		if (a != b)
-			bundled[model->bundles++] = (struct bundled) { a < b ? a : b, a < b ? b : a, i };
+			bundled[model->bundles++] = (struct bundled) { a < b ? a : b, LARGER(b, a), i };
 	}
 	qsort(bundled, model->bundles, sizeof *bundled, by_nodes);
 	FOR(i, model->bundles) {

@@ -74,7 +74,7 @@ double shard_primal_load(struct shard_primal *primal)
 	FOR(slot, model->slots) {
 		sum += primal->load[slot];
 		primal->load[slot] = sum;
-		peak = sum > peak ? sum : peak;
+		peak = LARGER(sum, peak);
 	}
 	return peak;
 }

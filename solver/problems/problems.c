@@ -30,7 +30,7 @@ static double lower_to_zero(double *value, size_t count)
 {
 	double least = value[0];
 	for (size_t i = 1; i < count; i++)
-		least = value[i] < least ? value[i] : least;
+		least = SMALLER(value[i], least);
 	FOR_SIZE(i, count)
 		value[i] -= least;
 	return least;

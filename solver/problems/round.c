@@ -31,7 +31,7 @@ static uint32_t first_edge(const struct shard_model *model, uint32_t begin, uint
 {
 	uint32_t edge = NONE;
 	FOR_FROM(i, begin, end)
-		edge = model->group[model->bundle[i]].edge < edge ? model->group[model->bundle[i]].edge : edge;
+		edge = SMALLER(model->group[model->bundle[i]].edge, edge);
 	return edge;
 }
 
@@ -51,7 +51,7 @@ static enum status round_lay_out(struct rounding *rounding)
 		size_t size = (size_t)shard_width(model, low) * shard_width(model, high);
 		certificate->start[first_edge(model, i, next) + 1] =
 			(size_t)shard_strategies(problem, round_lowest(model, low)) + shard_strategies(problem, round_lowest(model, high));
-		largest = size > largest ? size : largest;
+		largest = LARGER(size, largest);
 	}
 	FOR(edge, problem->edges)
 		certificate->start[edge + 1] += certificate->start[edge];

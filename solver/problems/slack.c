@@ -24,14 +24,14 @@ struct shard_slack *shard_slack_new(struct arena *arena, uint32_t slots)
 static uint32_t block_end(const struct shard_slack *slack, uint32_t block)
 {
 	uint32_t end = (block + 1) * BLOCK;
-	return end < slack->slots ? end : slack->slots;
+	return SMALLER(end, slack->slots);
 }
 
 static double slack_least_of(const struct shard_slack *slack, uint32_t block, uint32_t begin, uint32_t end)
 {
 	double least = HUGE_VAL;
 	FOR_FROM(i, begin, end)
-		least = slack->value[i] < least ? slack->value[i] : least;
+		least = SMALLER(slack->value[i], least);
 	return least + slack->added[block];
 }
 
@@ -67,7 +67,7 @@ double shard_slack_least(const struct shard_slack *slack, uint32_t begin, uint32
 		uint32_t last = block_end(slack, block) < end ? block_end(slack, block) : end;
 		bool whole = begin == block * BLOCK && last == block_end(slack, block);
 		double part = whole ? slack->least[block] : slack_least_of(slack, block, begin, last);
-		least = part < least ? part : least;
+		least = SMALLER(part, least);
 	}
 	return least;
 }

@@ -100,7 +100,7 @@ void recompute_anneal(struct recompute_search *search, double slope, double hot)
 	if (fine)
 		list_storages(&annealing);
 	double steep = (double)step->total / (double)(search->cap - step->persistent + 1);
-	annealing.price = 4 * (slope > steep ? slope : steep);
+	annealing.price = 4 * LARGER(slope, steep);
 	if (fine && annealing.count > 0 && recompute_goes_on(search) && (search->limit - begin) / each >= FEWEST_PLAYS) {
 		memcpy(annealing.state, search->extra < INT64_MAX ? search->best : search->lowest, step->storages);
 		recompute_try(search, annealing.state);

@@ -71,7 +71,7 @@ static int64_t recompute_bound_weight_at(const struct recompute_bounds *bounds, 
 	wide copies = (wide)loose->copies[storage] * held / (held - 1);
 	int64_t kept = recompute_kept_bytes(loose, storage);
 	kept = copies < kept ? (int64_t)copies : kept;
-	return kept < whole ? kept : whole;
+	return SMALLER(kept, whole);
 }
 
 static int64_t recompute_bound_weight(
@@ -98,7 +98,7 @@ static void recompute_bound_find_held(
 		FOR(s, loose->storages)
 			sum += turn->needed[s] && turn->priced[s] ? recompute_bound_weight_at(bounds, s, held) : 0;
 		turn->held = sum > most ? held : turn->held;
-		most = sum > most ? sum : most;
+		most = LARGER(sum, most);
 	}
 }
 
@@ -141,7 +141,7 @@ static void find_away(const struct recompute_input *input, const struct recomput
 		return;
 	FOR(op, loose->ops)
 		left += (loose->view[op] ? 0 : input->time[op]) - (after[op] || op == turn->op ? loose->time[op] : 0);
-	wide carried = (wide)(left > 0 ? left : 0) * input->link->rate / PICOSECONDS + 1;
+	wide carried = (wide)(LARGER(left, 0)) * input->link->rate / PICOSECONDS + 1;
 	wide price = (wide)PICOSECONDS * RECOMPUTE_PRICE_UNIT / input->link->rate;
 	turn->away = carried < input->link->memory ? (int64_t)carried : input->link->memory;
 	if (carried < input->link->memory && price < PRICE_MOST)
@@ -226,7 +226,7 @@ static int64_t recompute_bound_rounded(const struct recompute_turn *turn, int64_
 		return bytes;
 	left = room % granule;
 	more = bytes % granule - left;
-	return (int64_t)(((wide)(bytes / granule) * (granule - left) + (more > 0 ? more : 0)) * granule / (granule - left));
+	return (int64_t)(((wide)(bytes / granule) * (granule - left) + LARGER(more, 0)) * granule / (granule - left));
 }
 
 static int64_t rounded_room(const struct recompute_turn *turn, int64_t room)
@@ -256,7 +256,7 @@ static enum status recompute_bound_cut_at(struct recompute_bounds *bounds, struc
 		int64_t each = turn->priced[s]
 			? at_price(price, recompute_bound_rounded(turn, room, recompute_bound_weight(bounds, turn, s)))
 			: 0;
-		bounds->price[s] = each > loose->total ? loose->total : each;
+		bounds->price[s] = SMALLER(loose->total, each);
 	}
 	TRY(recompute_cut(&bounds->network, bounds->price, turn->time, turn->needed, control, &value, bounds->kept));
 	FOR(s, loose->storages)
@@ -394,7 +394,7 @@ static enum status recompute_bound_try_all(
 		turn->value = 0;
 		if (i != bounds->best && turn->wanted > room_of(turn, cap))
 			TRY(recompute_bound_cut_at(
-				bounds, turn, price < turn->price_most ? price : turn->price_most, room_of(turn, cap), control, &line));
+				bounds, turn, SMALLER(price, turn->price_most), room_of(turn, cap), control, &line));
 	}
 	return OK;
 }
@@ -421,7 +421,7 @@ static uint32_t list_granules(
 			sum[at] = other;
 			size[at] = one;
 		}
-		count = count > GRANULES ? GRANULES : count; /* the last one's place is free again */
+		count = SMALLER(GRANULES, count); /* the last one's place is free again */
 		sum[GRANULES] = size[GRANULES] = 0;
 	}
 	FOR(i, count)
@@ -539,7 +539,7 @@ int64_t recompute_bound_peak(const struct recompute_bounds *bounds, const bool *
 				? recompute_kept_bytes(loose, s)
 				: 0;
 		}
-		most = bytes > most ? bytes : most;
+		most = LARGER(bytes, most);
 	}
 	return most;
 }

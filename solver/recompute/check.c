@@ -98,7 +98,7 @@ static bool recompute_check_in_pass(const struct claim *proof, uint32_t op)
 
 static int64_t recompute_check_share_of(const struct claim *proof)
 {
-	return proof->certificate->held > 1 ? proof->certificate->held : 1;
+	return LARGER(proof->certificate->held, 1);
 }
 
 /* What a storage counts for at z, where copies of it are held as well: no more than either of the two sets of bound.h
@@ -113,7 +113,7 @@ static wide counted_size(const struct claim *proof, uint32_t storage)
 		 stayed = copies * held / (held - 1);
 	if (maker != NONE && !recompute_check_in_pass(proof, maker))
 		return once;
-	return stayed < both ? (stayed < once ? stayed : once) : both < once ? both : once;
+	return stayed < both ? SMALLER(stayed, once) : both < once ? both : once;
 }
 
 /* ---- what the graph says ---- */
@@ -416,7 +416,7 @@ static int64_t bytes_away(const struct claim *proof)
 		return 0;
 	FOR(op, proof->graph->ops)
 		before += proof->input->time[op] - (proof->after[op] || op == proof->certificate->op ? sure[op] : 0);
-	wide carried = (before > 0 ? before : 0) * link->rate / PICOSECONDS + 1;
+	wide carried = LARGER(before, 0) * link->rate / PICOSECONDS + 1;
 	bool dear = (wide)proof->certificate->price * link->rate > (wide)RECOMPUTE_PRICE_UNIT * PICOSECONDS;
 	return carried < link->memory && !dear ? (int64_t)carried : link->memory;
 }

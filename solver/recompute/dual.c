@@ -26,7 +26,7 @@ void recompute_dual_prices(const struct recompute_base *base, const uint32_t *mo
 		double copies = step->copies && step->copies[s] > 0
 			? sum[base->position[step->flush] + 1] * (double)step->copies[s]
 			: 0;
-		double whole = floor((each > 0 ? each : 0) * (double)step->bytes[s] + copies);
+		double whole = floor(LARGER(each, 0) * (double)step->bytes[s] + copies);
 		price[s] = base->dominated[s] || whole > (double)step->total ? step->total + 1 : (int64_t)whole;
 	}
 }
@@ -124,7 +124,7 @@ static enum status master_prices(
 	TRY(milp_solve(&milp, &(struct milp_limits){ 0 }, control, &solution));
 	*theta = solution.value[top] * GIGA;
 	FOR(m, dual->moments)
-		lambda[m] = solution.value[top + 1 + m] > 0 ? solution.value[top + 1 + m] : 0;
+		lambda[m] = LARGER(solution.value[top + 1 + m], 0);
 	return OK;
 }
 
@@ -190,11 +190,11 @@ static enum status iterate(struct recompute_dual *dual, struct control *control)
 			return status == INFEASIBLE ? OK : status; /* numbers that GLPK can't handle: what there is will do */
 		TRY(recompute_dual_add_cut(dual, lambda, control, &value));
 		if (value > dual->bound || dual->columns == 2) {
-			dual->bound = value > 0 ? value : 0;
+			dual->bound = LARGER(value, 0);
 			dual->best = dual->columns - 1;
 			memcpy(dual->price, lambda, moments * sizeof *lambda);
 		}
-		double scale = dual->bound > 1e-3 * (double)step->total ? dual->bound : 1e-3 * (double)step->total;
+		double scale = LARGER(dual->bound, 1e-3 * (double)step->total);
 		if (!add_moment(dual) && theta - dual->bound <= TOLERANCE * scale)
 			return OK;
 		if (control_spend(control, step->ops))

@@ -81,7 +81,7 @@ enum status recompute_fold_find(const struct recompute_step *step, struct recomp
 			fold->members.item[used++] = list[k].storage;
 		}
 		fold->members.start[++fold->classes] = used;
-		fold->most = end - i > fold->most ? end - i : fold->most;
+		fold->most = LARGER(end - i, fold->most);
 	}
 	return OK;
 }

@@ -185,7 +185,7 @@ void recompute_swap(struct recompute_search *search)
 static double normal(uint64_t *random)
 {
 	double u = random_part(random), v = random_part(random);
-	return sqrt(-2 * log(u > 1e-300 ? u : 1e-300)) * cos(6.283185307179586 * v);
+	return sqrt(-2 * log(LARGER(u, 1e-300))) * cos(6.283185307179586 * v);
 }
 
 static void perturb_prices(const struct recompute_step *step, const int64_t *price, uint64_t *random, int64_t *other)

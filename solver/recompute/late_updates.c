@@ -34,9 +34,9 @@ static void late_updates_find_asked(struct late *late)
 		if (!step->forward[op] || step->view[op])
 			continue;
 		FOR_ITEMS(make, &step->makes, op)
-			last = late->asked[make] > last ? late->asked[make] : last;
+			last = LARGER(late->asked[make], last);
 		FOR_ITEMS(change, &step->changes, op)
-			last = late->asked[change] > last ? late->asked[change] : last;
+			last = LARGER(late->asked[change], last);
 		FOR_ITEMS(s, &step->reads, op)
 			if (!step->saved[s] && last > late->asked[s])
 				late->asked[s] = last;
@@ -50,11 +50,11 @@ static void late_updates_find_weights(const struct late *late, uint32_t *last)
 	FOR(op, step->ops) {
 		uint32_t again = 0;
 		FOR_ITEMS(make, &step->makes, op)
-			again = late->asked[make] > again ? late->asked[make] : again;
+			again = LARGER(late->asked[make], again);
 		FOR_ITEMS(change, &step->changes, op)
-			again = late->asked[change] > again ? late->asked[change] : again;
+			again = LARGER(late->asked[change], again);
 		FOR_ITEMS(item, &step->steady, op)
-			last[item] = again > last[item] ? again : last[item];
+			last[item] = LARGER(again, last[item]);
 	}
 }
 
@@ -68,9 +68,7 @@ static bool find_until(struct late *late, const uint32_t *last)
 		late->until[op] = late->position[op];
 		FOR_ITEMS(overwrite, &step->overwrites, op)
 			if (is_update(late, op) && last[overwrite] > late->position[op] + 1) {
-				late->until[op] = last[overwrite] - 1 > late->until[op]
-					? last[overwrite] - 1
-					: late->until[op];
+				late->until[op] = LARGER(last[overwrite] - 1, late->until[op]);
 				some = true;
 			}
 	}

@@ -118,7 +118,7 @@ static uint32_t schedule(struct scheduling *scheduling)
 	FOR(i, scheduling->count) {
 		struct moved *moved = &scheduling->moved[i];
 		int64_t ready = start[moved->written] + step->time[moved->written];
-		moved->out = free = (ready > free ? ready : free) + scheduling->link->time[moved->storage];
+		moved->out = free = LARGER(ready, free) + scheduling->link->time[moved->storage];
 		at = first_from(scheduling, at > moved->last ? at : moved->last + 1, moved->out);
 		moved->gone = at;
 		if (moved->out > deadline)
@@ -129,9 +129,9 @@ static uint32_t schedule(struct scheduling *scheduling)
 	at = step->ops - 1;
 	FOR(i, scheduling->count) {
 		struct moved *moved = &scheduling->moved[scheduling->by_need[i]];
-		int64_t due = start[moved->first] < next ? start[moved->first] : next;
+		int64_t due = SMALLER(start[moved->first], next);
 		moved->start = next = due - scheduling->link->time[moved->storage];
-		at = last_to(scheduling, at < moved->first ? at : moved->first, moved->start);
+		at = last_to(scheduling, SMALLER(at, moved->first), moved->start);
 		moved->back = at;
 		if (at == NONE || at <= moved->gone || at <= scheduling->turn) {
 			fails = fails == NONE || scheduling->by_need[i] > fails ? scheduling->by_need[i] : fails;

@@ -43,7 +43,7 @@ struct solving {
 static bool is_near(const struct solving *solving, double of_bound, double of_step)
 {
 	const struct recompute_search *search = &solving->solver->search;
-	int64_t extra = search->extra < solving->plan->extra ? search->extra : solving->plan->extra;
+	int64_t extra = SMALLER(search->extra, solving->plan->extra);
 	double gap = (double)(extra - solving->plan->bound);
 	return extra < INT64_MAX &&
 		gap <= (double)solving->plan->bound * of_bound + (double)solving->solver->step.total * of_step;
@@ -546,7 +546,7 @@ enum status recompute_least(struct recompute_solver *solver, const struct recomp
 	struct recompute_plan other;
 	OWN(recompute_base) base = { 0 };
 	int64_t low = solver->step.persistent, proved = low;
-	uint64_t ticks = 0, most = DEEPER * (solver->step.ops < DEEPER_OPS ? solver->step.ops : DEEPER_OPS);
+	uint64_t ticks = 0, most = DEEPER * SMALLER(solver->step.ops, DEEPER_OPS);
 	look.coarse = true;
 	enum status status = recompute_solve(solver, low, &look, control, plan);
 	for (int n = 0; status == OK && (n <= HALVINGS || (ticks < most && plan->peak - low > 1 + low / CLOSE_TO)); n++) {

@@ -42,7 +42,7 @@ static uint32_t recompute_repair_list_candidates(
 	}
 	recompute_sort(search->list, search->score, count, scratch);
 	mem_free(scratch);
-	return count < most ? count : most;
+	return SMALLER(count, most);
 }
 
 /* ---- changes ---- */
@@ -87,7 +87,7 @@ static void recompute_repair_weigh(struct repairing *repairing, struct change *c
 		return;
 	double less = repairing->excess - recompute_repair_excess(search),
 		   cost = (double)(search->replay->extra - repairing->time), least = (double)search->step->total * 1e-5;
-	change->score = less > 0 ? less / (cost > least ? cost : least) : 0;
+	change->score = less > 0 ? less / LARGER(cost, least) : 0;
 }
 
 static void weigh_all(

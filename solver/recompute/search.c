@@ -60,8 +60,8 @@ void recompute_sort(uint32_t *list, const double *score, uint32_t count, uint32_
 {
 	for (uint32_t width = 1; width < count; width *= 2) {
 		for (uint32_t from = 0; from < count; from += 2 * width) {
-			uint32_t a = from, middle = from + width < count ? from + width : count, b = middle,
-					 end = from + 2 * width < count ? from + 2 * width : count;
+			uint32_t a = from, middle = SMALLER(from + width, count), b = middle,
+					 end = SMALLER(from + 2 * width, count);
 			FOR_FROM(at, from, end)
 				scratch[at] = b == end || (a < middle && score[list[a]] >= score[list[b]]) ? list[a++] : list[b++];
 		}
@@ -199,9 +199,9 @@ static void learn_transients(
 		return;
 	recompute_dual_profile(base, base->fixed, kept, relaxed);
 	FOR(i, step->ops) {
-		int64_t more = search->replay->profile[i] - relaxed[i], with = base->fixed[i] + (more > 0 ? more : 0);
+		int64_t more = search->replay->profile[i] - relaxed[i], with = base->fixed[i] + LARGER(more, 0);
 		with = with < search->cap ? with : search->cap - 1;
-		with = with > base->fixed[i] ? with : base->fixed[i];
+		with = LARGER(with, base->fixed[i]);
 		fixed[i] = half ? (fixed[i] + with) / 2 : with;
 	}
 }

@@ -17,7 +17,7 @@ static int64_t most_fixed(const struct recompute_base *base)
 {
 	int64_t most = 0;
 	FOR(i, base->step->ops)
-		most = base->fixed[i] > most ? base->fixed[i] : most;
+		most = LARGER(base->fixed[i], most);
 	return most;
 }
 

@@ -113,7 +113,7 @@ static float runtime_of(const struct budget *budget, uint32_t node)
 {
 	const struct joint_node *record = &budget->joint->node[node];
 	int64_t flops = record->expensive ? budget->activations->flops[record->op] : 0;
-	return (float)(flops > 1 ? flops : 1);
+	return (float)(LARGER(flops, 1));
 }
 
 /* An item's memory in shares; what exceeds all of them is most + 1. */
@@ -200,9 +200,9 @@ static enum status keep_budgets(
 	FOR(n, joint->inputs)
 		budget->least += (double)joint->node[n].bytes;
 	FOR(i, count) {
-		double share = (double)percent[i] / 100 < 1 ? (double)percent[i] / 100 : 1;
+		double share = SMALLER((double)percent[i] / 100, 1);
 		uint32_t shares = (uint32_t)nearbyint(share * SHARES);
-		budget->most = shares > budget->most ? shares : budget->most;
+		budget->most = LARGER(shares, budget->most);
 	}
 	FOR(i, count) {
 		const bool *saved = NULL;

@@ -31,7 +31,7 @@ static int64_t largest_tensor(const struct binding *binding)
 		int64_t elements = 1;
 		FOR_SPAN(dim, binding->dim_start, t)
 			elements *= binding->dim[dim].size;
-		largest = elements > largest ? elements : largest;
+		largest = LARGER(elements, largest);
 	}
 	return largest;
 }

@@ -219,7 +219,7 @@ static uint32_t depth_of(const struct naming *naming, const uint32_t *depth, uin
 	uint32_t most = 0;
 	FOR_ITEMS(read, &graph->reads, op) {
 		uint32_t of = depth[graph->tensor[read].storage];
-		most = of > most ? of : most;
+		most = LARGER(of, most);
 	}
 	return most;
 }

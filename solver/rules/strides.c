@@ -24,7 +24,7 @@ static void contiguous(const int64_t *shape, int dims, int64_t *stride)
 	int64_t step = 1;
 	for (int d = dims; d-- > 0;) {
 		stride[d] = step;
-		step *= shape[d] > 1 ? shape[d] : 1;
+		step *= LARGER(shape[d], 1);
 	}
 }
 
@@ -77,7 +77,7 @@ static void same_order(const int64_t *shape, const int64_t *model, int dims, int
 	int64_t step = 1;
 	for (int i = dims; i-- > 0;) {
 		stride[order[i]] = step;
-		step *= shape[order[i]] > 1 ? shape[order[i]] : 1;
+		step *= LARGER(shape[order[i]], 1);
 	}
 }
 
@@ -169,7 +169,7 @@ static bool lies_channels_last(const int64_t *shape, const int64_t *stride, int 
 		int d = order[i];
 		if (shape[d] == 0 || stride[d] < least || (d == 0 && least == stride[1]))
 			return false;
-		least = stride[d] * (shape[d] > 1 ? shape[d] : 1);
+		least = stride[d] * LARGER(shape[d], 1);
 	}
 	return true;
 }

@@ -247,7 +247,7 @@ static void pass_by_others(
 			find_chain(walk, tensor, by, to, &on) != OK || find_chain(walk, tensor, to, by, &back) != OK ||
 			there.moves + on.moves > RESHARD_MOVES)
 			continue;
-		int64_t saves = direct.time + (there.time < back.time ? there.time : back.time) - there.time - on.time;
+		int64_t saves = direct.time + SMALLER(there.time, back.time) - there.time - on.time;
 		if (saves <= saved)
 			continue;
 		saved = saves;

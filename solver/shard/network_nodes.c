@@ -205,7 +205,7 @@ static void axis_range(
 {
 	bool free = building->options->free >> axis & 1 && building->mesh->axis[axis].size > 1;
 	range[0] = free ? low : fixed;
-	range[1] = free ? (int8_t)(high > INT8_MAX ? INT8_MAX : high) : fixed;
+	range[1] = free ? (int8_t)SMALLER(INT8_MAX, high) : fixed;
 }
 
 /* The next combination; false after the last. */
@@ -395,7 +395,7 @@ static enum status kept_nodes(struct building *building)
 	const struct network *network = building->network;
 	uint32_t most = 1;
 	for (uint32_t s = 0; fold && s < fold->segments; s++)
-		most = fold->segment[s].copies > most ? fold->segment[s].copies : most;
+		most = LARGER(fold->segment[s].copies, most);
 	uint32_t *theirs = NULL;
 	NEED(ROOM(&building->arena, theirs, most));
 	FOR_INT(pass, 2)  /* those of copies first: what is left stands outside */

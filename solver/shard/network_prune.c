@@ -75,7 +75,7 @@ static void open_side(const struct pruning *pruning, uint32_t node, uint32_t nea
 	side->partners = side->across + (size_t)own * side->others;
 	CLEAR(side->partners, side->others);
 	for (uint32_t begin = 0; begin < own; begin += TILE) {
-		uint32_t end = begin + TILE < own ? begin + TILE : own;
+		uint32_t end = SMALLER(begin + TILE, own);
 		for (uint32_t j = 0, at = 0; j < chain->first[other + 1] - chain->first[other]; j++) {
 			bool gone = pruning->gone[chain->first[other] + j];
 			if (gone && !side->loop)
@@ -134,7 +134,7 @@ static int64_t most_more(struct side *side, uint32_t s, uint32_t t, int64_t enou
 		if (of_s[i] >= SHARD_FORBIDDEN)
 			continue;
 		int64_t more = of_t[i] - of_s[i];
-		most = more > most ? more : most;
+		most = LARGER(more, most);
 		if (of_t[i] >= SHARD_FORBIDDEN || more > enough) {
 			side->last = i;
 			return SHARD_FORBIDDEN;

@@ -113,10 +113,10 @@ static enum status add_reading(struct building *building, uint32_t *list, uint32
 	struct reading *reading = &building->reading[at];
 	uint32_t low = delta == DELTA_NONE ? from : from - before, high = delta == DELTA_NONE ? from : from + after;
 	reading->count += 1 + before + after;
-	reading->from_low = low < reading->from_low ? low : reading->from_low;
-	reading->from_high = high > reading->from_high ? high : reading->from_high;
-	reading->to_low = to - before < reading->to_low ? to - before : reading->to_low;
-	reading->to_high = to + after > reading->to_high ? to + after : reading->to_high;
+	reading->from_low = SMALLER(low, reading->from_low);
+	reading->from_high = LARGER(high, reading->from_high);
+	reading->to_low = SMALLER(to - before, reading->to_low);
+	reading->to_high = LARGER(to + after, reading->to_high);
 	return OK;
 }
 
@@ -133,7 +133,7 @@ static uint32_t standing(const struct fold_segment *segment, uint32_t index)
 {
 	uint32_t first = network_readings_op_of(segment, index, 1),
 			 last = network_readings_op_of(segment, index, segment->copies - 2);
-	return first < last ? first : last;
+	return SMALLER(first, last);
 }
 
 /* Ops whose reads are to be collected: all but those that others stand for. */

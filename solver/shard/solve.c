@@ -545,7 +545,7 @@ static bool solve_mix(struct sharding_job *job, const struct sharding_cost *cost
 		int percent = (mixing->step[k] + (to == 0)) / 2, left = 100 - share[to];
 		if (left == 0)
 			continue;
-		solve_shift(share, 1 + axes, to, percent < left ? percent : left);
+		solve_shift(share, 1 + axes, to, SMALLER(percent, left));
 		mixture->over[k] = (uint8_t)(100 - share[0]);
 		FOR_INT(a, (int)job->mesh->axes)
 			mixture->axis[k][a] = (uint8_t)share[1 + (job->apart ? a : 0)];

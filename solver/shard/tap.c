@@ -280,7 +280,7 @@ static int64_t gradients(struct tap *tap)
 		int64_t least = SHARD_FORBIDDEN;
 		FOR(c, tap_choices_of(tap, node)) {
 			int64_t paid = pays(tap, node, c);
-			least = paid < least ? paid : least;
+			least = SMALLER(paid, least);
 		}
 		sum += least < SHARD_FORBIDDEN
 			? least * (chain->segment[node] == NONE ? 1 : (int64_t)chain->copies[chain->segment[node]])
@@ -407,7 +407,7 @@ static enum status try_subgraph(struct tap *tap, uint32_t segment, uint32_t *wei
 			 copies = segment == NONE ? 1 : tap->network.chain.copies[segment];
 	uint32_t step = weights > WEIGHTS_MAX ? WEIGHTS_AT_ONCE : WEIGHTS_MAX;
 	for (uint32_t first = 0; first < weights; first += step) {
-		uint32_t count = weights - first < step ? weights - first : step, before = tap->job->report->candidates;
+		uint32_t count = SMALLER(weights - first, step), before = tap->job->report->candidates;
 		bool routed;
 		tap->gathers = false;
 		TRY(try_patterns(tap, weight + first, count, copies, &routed));

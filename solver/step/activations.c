@@ -79,7 +79,7 @@ static int64_t elements_written(const struct graph *graph, uint32_t op)
 	int64_t most = -1;
 	FOR_ITEMS(written, &graph->writes, op) {
 		int64_t elements = tensor_elements(&graph->tensor[written]);
-		most = elements > most ? elements : most;
+		most = LARGER(elements, most);
 	}
 	return most;
 }
@@ -195,7 +195,7 @@ static void activations_find_flops(
 		struct error error;
 		const struct rule *rule = rules && graph->op[op].flops < 0 && is_forward(graph, op) ? rules_find(rules,
 			graph->op[op].type) : NULL;
-		activations->flops[op] = graph->op[op].flops > 0 ? graph->op[op].flops : 0;
+		activations->flops[op] = LARGER(graph->op[op].flops, 0);
 		if (rule && rule_bind_op(rule, graph, op, &binding, &error) == OK)
 			activations->flops[op] = rule_flops(rule, &binding);
 	}

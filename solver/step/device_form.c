@@ -199,7 +199,7 @@ static void place_sums(struct forming *forming, const struct chain *chain, bool 
 		uint32_t former = place, onto = target_of(graph, op), kept = read_of(graph, op, 0);
 		bool second = i > 1 ? kept != device_form_result_of(graph, forming->before[op]) : onto != NONE && kept != onto;
 		bool last = target && i == chain->additions;
-		place = chain->adder[i] > place ? chain->adder[i] : place;
+		place = LARGER(chain->adder[i], place);
 		sum->read[second] = last ? chain->summand[i] : so_far;
 		sum->read[!second] = last ? so_far : chain->summand[i];
 		sum->place = place;

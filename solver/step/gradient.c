@@ -408,7 +408,7 @@ static void kernel(const struct gradient *g, const struct rule *rule)
 	if (rule && rule->backward)
 		PRINT_TO(type, "%s.default", rule->backward);
 	else
-		PRINT_TO(type, "%.*s%.*s_backward%s", (int)(word - g->type), g->type, length > 100 ? 100 : length,
+		PRINT_TO(type, "%.*s%.*s_backward%s", (int)(word - g->type), g->type, SMALLER(100, length),
 			word, word > g->type ? ".default" : "");
 	build_op(g->build, type, g->from, g->outs);
 	if (rule)

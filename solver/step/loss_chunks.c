@@ -98,7 +98,7 @@ static uint32_t reshaped(struct chunking *chunking, uint32_t tensor, struct shap
 static int64_t chunk_rows(const struct chunking *chunking, uint32_t chunk)
 {
 	int64_t left = chunking->rows - (int64_t)chunk * chunking->size;
-	return left < chunking->size ? left : chunking->size;
+	return SMALLER(left, chunking->size);
 }
 
 /* An op of the region that is moved out of it: on what is as long as the tensor, with another number of rows. */

@@ -165,7 +165,7 @@ static int64_t new_workspace(struct growing *growing, uint32_t op)
 		return workspace;
 	growing->report->workspaces++;
 	int64_t grown = scale_ratio(workspace, scale_captured_new_bytes(growing, first), from->tensor[first].bytes);
-	return grown < BYTES_MAX ? grown : BYTES_MAX;
+	return SMALLER(grown, BYTES_MAX);
 }
 
 static enum status scale_captured_write_op(struct growing *growing, uint32_t id)

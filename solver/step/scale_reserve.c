@@ -33,7 +33,7 @@ int64_t lstm_reserve(const int64_t size[4])
 			return INT64_MAX;
 	if (__builtin_mul_overflow(steps + 1, 2 * samples, &rows))
 		return INT64_MAX;
-	int64_t wide = scale_reserve_row_length(features > hidden ? features : hidden);
+	int64_t wide = scale_reserve_row_length(LARGER(features, hidden));
 	bool fine = scale_reserve_add_part(&sum, steps * samples, scale_reserve_row_length(4 * hidden), 1) &&
 		scale_reserve_add_part(&sum, steps * samples, scale_reserve_row_length(hidden), 1) &&
 		scale_reserve_add_part(&sum, rows, wide, 3) && scale_reserve_add_part(&sum, rows, hidden, 2);

@@ -68,7 +68,7 @@ static bool follow_cut(struct reach *reach, const struct factor_link *link)
 	uint32_t to = follower(reach, &link->to), from = follower(reach, &link->from);
 	if (term_changed(reach, &link->from) && to != NONE && !term_changed(reach, &link->to)) {
 		int64_t rest = scale_values_product(factors, &link->from, value) - (whole - part);
-		value[to] = rest > 0 ? rest : 0;
+		value[to] = LARGER(rest, 0);
 		return value[to] != part;
 	}
 	if (term_changed(reach, &link->to) && from != NONE && !reach->held[from] && !term_changed(reach, &link->from)) {

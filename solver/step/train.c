@@ -108,7 +108,7 @@ static void keep_copy(struct train *train, uint32_t op)
 		return;
 	for (uint32_t i = 0; i < count && i < 16; i++)
 		needed[i] = train->needs[graph->reads.item[start + i]];
-	if (gradient_keeps_input(train->options->rules, graph->op[op].type, needed, count < 16 ? count : 16))
+	if (gradient_keeps_input(train->options->rules, graph->op[op].type, needed, SMALLER(count, 16)))
 		train->copy[op] = build_map(&train->build, "aten.clone.default", IN(train->tensor[graph->reads.item[start]]));
 }
 

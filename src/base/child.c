@@ -156,7 +156,7 @@ static enum status child_take_message(struct child *child, struct error *error)
 		close_end(&child->here[ERR]);
 	size_t most = sizeof child->result->message - 1, taken = got < 0 ? 0 : (size_t)got;
 	const char *end = buffer + taken;
-	taken = taken < most ? taken : most;
+	taken = SMALLER(taken, most);
 	size_t kept = child->said + taken > most ? most - taken : child->said;
 	memmove(child->result->message, child->result->message + child->said - kept, kept);
 	memcpy(child->result->message + kept, end - taken, taken);

@@ -31,7 +31,7 @@ static ssize_t read_some(int descriptor, void *buffer, size_t size, struct error
 {
 	ssize_t got;
 	do
-		got = read(descriptor, buffer, size > AT_ONCE ? AT_ONCE : size);
+		got = read(descriptor, buffer, SMALLER(AT_ONCE, size));
 	while (got < 0 && errno == EINTR);
 	if (got < 0)
 		refuse(error, "%s", strerror(errno));
@@ -96,7 +96,7 @@ static ssize_t read_plain(struct unpack *unpack, void *buffer, size_t size, stru
 	z_stream *stream = &unpack->stream;
 	if (stream->avail_in == 0)
 		return read_some(unpack->descriptor, buffer, size, error);
-	size = size < stream->avail_in ? size : stream->avail_in;
+	size = SMALLER(size, stream->avail_in);
 	memcpy(buffer, stream->next_in, size);
 	stream->next_in += size;
 	stream->avail_in -= (unsigned)size;
@@ -284,7 +284,7 @@ static ssize_t source_read_text(void *context, void *buffer, size_t size, struct
 {
 	(void)error;
 	struct text_left *text = context;
-	size_t count = text->left < size ? text->left : size;
+	size_t count = SMALLER(text->left, size);
 	memcpy(buffer, text->at, count);
 	text->at += count;
 	text->left -= count;

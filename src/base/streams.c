@@ -19,7 +19,7 @@ static ssize_t text_stream_keep(void *context, const char *bytes, size_t size)
 	struct target *target = context;
 	size_t needed = *target->length + size + 1;
 	if (!target->lost && needed > target->capacity) {
-		size_t capacity = needed > target->capacity * 2 ? needed : target->capacity * 2;
+		size_t capacity = LARGER(needed, target->capacity * 2);
 		char *moved = realloc(*target->text, capacity); /* callers use free() */
 		if (moved) {
 			*target->text = moved;
@@ -77,7 +77,7 @@ static ssize_t pack(void *context, const char *bytes, size_t size)
 	int taken = gzwrite(context, bytes, size > AT_ONCE ? AT_ONCE : (unsigned)size);
 	if (taken <= 0 && errno == 0)
 		errno = EIO;
-	return taken > 0 ? taken : 0;
+	return LARGER(taken, 0);
 }
 
 static int gzip_stream_finish(void *context)

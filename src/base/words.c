@@ -145,7 +145,7 @@ static unsigned nearest_distance(const char *a, const char *b, unsigned limit)
 			above[j] = diagonal;
 			diagonal = row[j + 1];
 			unsigned best = row[j] < diagonal ? row[j] + 1 : diagonal + 1;
-			row[j + 1] = replace < best ? replace : best;
+			row[j + 1] = SMALLER(replace, best);
 			if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] && swapped + 1 < row[j + 1])
 				row[j + 1] = swapped + 1;
 			swapped = before;

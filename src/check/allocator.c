@@ -172,7 +172,7 @@ static uint32_t allocator_reserve(struct heap *heap, struct source source, int64
 	while (at != NONE && (heap->block[at].owner == GONE || heap->block[at].size < size)) {
 		bool gone = heap->block[at].owner == GONE;
 		int64_t lacks = gone ? size : size - heap->block[at].size, most = heap->block[at + !gone].size;
-		at = allocator_map(heap, source, at + !gone, lacks < most ? lacks : most);
+		at = allocator_map(heap, source, at + !gone, SMALLER(lacks, most));
 	}
 	return at;
 }

@@ -112,7 +112,7 @@ static enum status check_pairs(const struct look *look, size_t *live)
 			if (old->bottom < new->top && new->bottom < old->top)
 				return check_buffers_wrong(look->error,
 					"%.*s and %.*s overlap at %" PRId64 ", from step %" PRId64 " on", ID(look, old->buffer),
-					ID(look, new->buffer), old->bottom > new->bottom ? old->bottom : new->bottom, new->lower);
+					ID(look, new->buffer), LARGER(old->bottom, new->bottom), new->lower);
 		}
 		count = kept;
 		live[count++] = b;

@@ -339,7 +339,7 @@ static enum status check_layout_check_waiting(struct check *check, const struct 
 	int64_t arena = 0, load = 0, stated = json_integer_value(check_member(check, "host", "arena_bytes"));
 	FOR(a, count) {
 		int64_t top = waiting[a].offset + waiting[a].bytes;
-		arena = top > arena ? top : arena;
+		arena = LARGER(top, arena);
 		FOR(b, a)
 			if (waiting[a].first <= waiting[b].last && waiting[b].first <= waiting[a].last &&
 				waiting[a].offset < waiting[b].offset + waiting[b].bytes && waiting[b].offset < top)
@@ -350,7 +350,7 @@ static enum status check_layout_check_waiting(struct check *check, const struct 
 		int64_t bytes = 0;
 		FOR(b, count)
 			bytes += waiting[b].first <= waiting[a].first && waiting[a].first <= waiting[b].last ? waiting[b].bytes : 0;
-		load = bytes > load ? bytes : load;
+		load = LARGER(bytes, load);
 	}
 	if (arena != stated)
 		return check_wrong(check, "host.arena_bytes is %" PRId64 ", but it must be %" PRId64, stated, arena);

@@ -44,7 +44,7 @@ static int64_t picoseconds(const json_t *object, const char *key)
 static bool check_pipeline_alike(int64_t a, int64_t b)
 {
 	int64_t apart = a > b ? a - b : b - a;
-	return apart <= 2 + (a > b ? a : b) / 1000000000;
+	return apart <= 2 + LARGER(a, b) / 1000000000;
 }
 
 static enum status same_text(
@@ -241,7 +241,7 @@ static enum status check_step(struct checking *checking)
 	size_t i;
 	json_array_foreach(json_object_get(checking->shard, "stages"), i, stage) {
 		int64_t next = picoseconds(stage, "exposed_seconds") + picoseconds(stage, "update_seconds");
-		rest = next > rest ? next : rest;
+		rest = LARGER(next, rest);
 	}
 	if (time < 0)
 		return pipeline.order ? fail(checking->error, INFEASIBLE, "shard.pipeline.order can't be played")

@@ -25,9 +25,9 @@ static int64_t recompute_ranks_most_held(const struct pipelined *pipelined, uint
 		const struct in_flight *held = &pipelined->piece[k].in_flight;
 		if (piece_rank(k, pipelined->ranks, pipelined->folded) != rank)
 			continue;
-		most = held->input > most ? held->input : most;
-		most = held->weight > most ? held->weight : most;
-		most = held->between > most ? held->between : most;
+		most = LARGER(held->input, most);
+		most = LARGER(held->weight, most);
+		most = LARGER(held->between, most);
 	}
 	return most;
 }

@@ -24,13 +24,13 @@ static int64_t savings_peak_of(struct check *check, const uint32_t *position, bo
 		if (storage->live_out)
 			last = graph->ops ? graph->ops - 1 : 0;
 		FOR_ITEMS(user, &graph->users, s)
-			last = position[user] > last ? position[user] : last;
+			last = LARGER(position[user], last);
 		change[first] += there ? align_up(storage->bytes, alignment) : 0;
 		change[last + 1] -= there ? align_up(storage->bytes, alignment) : 0;
 	}
 	for (uint32_t step = 0; step == 0 || step < graph->ops; step++) {
 		bytes += change[step];
-		peak = bytes + scratch[step] > peak ? bytes + scratch[step] : peak;
+		peak = LARGER(bytes + scratch[step], peak);
 	}
 	return peak;
 }

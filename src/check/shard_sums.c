@@ -31,7 +31,7 @@ static void shard_sums_sum_up(const struct sharded *sharded, const struct graph 
 		uint32_t axis = kind >= 0 ? mesh_axis_named(mesh, collective->axis) : NONE;
 		if (axis != NONE) {
 			sums->count[axis][kind]++;
-			sums->bytes[axis][kind] += collective->moved > 0 ? collective->moved : 0;
+			sums->bytes[axis][kind] += LARGER(collective->moved, 0);
 			int64_t whole = collective_of(&mesh->axis[axis], collective->kind, bytes_in_row(graph, &graph->reads, run),
 				bytes_in_row(graph, &graph->writes, run));
 			sums->time[axis][kind] += collective_time(&mesh->axis[axis], collective->kind, whole);

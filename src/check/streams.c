@@ -76,7 +76,7 @@ static void streams_add_storage(struct summing *summing, const uint32_t *positio
 	FOR_ITEMS(op, &graph->users, s) {
 		if (graph->op[op].added != ADDED_OFFLOAD && graph->op[op].added != ADDED_FETCH)
 			continue;
-		from = summing->time->start[op] < from ? summing->time->start[op] : from;
+		from = SMALLER(summing->time->start[op], from);
 		until = streams_end_of(summing, op) > until ? streams_end_of(summing, op) : until;
 	}
 	streams_add(summing, from, until, bytes);
@@ -107,7 +107,7 @@ int64_t peak_by_time(const struct graph *graph, const uint32_t *order, const uin
 		qsort(summing.change, summing.changes, sizeof *summing.change, streams_by_time);
 	FOR_SIZE(i, summing.changes) {
 		now += summing.change[i].bytes;
-		peak = now > peak ? now : peak;
+		peak = LARGER(now, peak);
 	}
 	arena_free(&summing.arena);
 	return fine ? peak : -1;

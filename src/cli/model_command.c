@@ -61,7 +61,7 @@ static enum status print_curve(const struct graph *step, int count, struct error
 		return fail_memory(error);
 	int64_t all = solver.replay.peak, least = 0;
 	FOR(i, solver.step.ops)
-		least = solver.base[0].fixed[i] > least ? solver.base[0].fixed[i] : least;
+		least = LARGER(solver.base[0].fixed[i], least);
 	puts("peak_bytes,saved_bytes,extra_seconds,bound_seconds,proved");
 	return print_points(&solver, all, least, count, error);
 }

@@ -200,7 +200,7 @@ static uint32_t print_tie(
 	const struct search *search, FILE *file, const struct config_list *list, uint32_t tie, uint32_t row, uint32_t shown)
 {
 	uint32_t apart = device_errors_apart(&search->scenario), end = config_tie_end(list, tie, apart);
-	if (end <= tie || row + 1 != (end < shown ? end : shown))
+	if (end <= tie || row + 1 != SMALLER(end, shown))
 		return end <= tie ? row + 1 : tie;
 	if (tie == 0)
 		fprintf(file,
@@ -226,7 +226,7 @@ static double search_command_least_time(const struct config_list *list)
 static void search_command_print_text(const struct search *search, FILE *file, const struct config_list *list)
 {
 	const struct config_request *request = &search->request;
-	uint32_t shown = list->fitting < search->top ? list->fitting : search->top;
+	uint32_t shown = SMALLER(list->fitting, search->top);
 	char assumed[2000];
 	fprintf(file, "%s on %u device%s (%s", search->name, request->devices, request->devices == 1 ? "" : "s",
 		scenario_device_name(&search->scenario));
@@ -255,7 +255,7 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 	}
 	int64_t least = INT64_MAX;
 	FOR(i, shown)
-		least = list->entry[i].result.worst.total < least ? list->entry[i].result.worst.total : least;
+		least = SMALLER(list->entry[i].result.worst.total, least);
 	uint32_t at[2] = { 0 }, more = 0;
 	for (uint32_t i; shown > 0 && (i = config_next_by_time(list, shown, at)) != NONE;) {
 		int64_t total = list->entry[i].result.worst.total;

@@ -137,8 +137,8 @@ static int variants_plan(struct variants *variants, const struct request *reques
 		char *label = variants->label[variants->count];
 		if (variants->count == VARIANTS_MOST)
 			return usage_error("export", "--vary: more than %d values", VARIANTS_MOST);
-		snprintf(label, sizeof *variants->label, "%.*s=%.*s", name < 60 ? name : 60, request->vary,
-			(int)(length < 60 ? length : 60), at);
+		snprintf(label, sizeof *variants->label, "%.*s=%.*s", SMALLER(name, 60), request->vary,
+			(int)SMALLER(length, 60), at);
 		if (scenario_copy(&scenario, &request->scenario) != OK)
 			return complain(NULL, &error, fail_memory(&error));
 		if (scenario_set(&scenario, label, &error) != OK)

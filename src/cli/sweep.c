@@ -73,7 +73,7 @@ static int vary(struct sweep *sweep, const char *text)
 		struct scenario probe;
 		struct error error = { 0 };
 		size_t length = strcspn(++at, ",");
-		PRINT_TO(word, "%s=%.*s", name, (int)(length < 60 ? length : 60), at);
+		PRINT_TO(word, "%s=%.*s", name, (int)SMALLER(length, 60), at);
 		at += length;
 		scenario_init(&probe);
 		if (scenario_set(&probe, word, &error) != OK)

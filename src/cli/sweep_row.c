@@ -132,7 +132,7 @@ enum { STATUS_WIDTH = 11, CELL_WIDTH = 10, KNOB_LEAST = 8 };
 static int knob_width(const char *name)
 {
 	int length = (int)strlen(name);
-	return length > KNOB_LEAST ? length : KNOB_LEAST;
+	return LARGER(length, KNOB_LEAST);
 }
 
 static char *cell_text(const struct cell *cell, char *text, size_t size)

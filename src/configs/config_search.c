@@ -148,7 +148,7 @@ static void close_steps(struct searching *searching)
 /* Room for cuts and terms of so many blocks. */
 static enum status make_room(struct searching *searching, uint32_t blocks)
 {
-	uint32_t width = blocks > searching->request->devices ? blocks : searching->request->devices;
+	uint32_t width = LARGER(blocks, searching->request->devices);
 	if (blocks <= searching->most)
 		return OK;
 	mem_free(searching->first);

@@ -471,7 +471,7 @@ static bool pair_ways(const struct fit_way *a, const struct fit_way *b, struct f
 {
 	const char *set = strncmp(b->set, FIT_PROGRAM, strlen(FIT_PROGRAM)) == 0 ? b->set + strlen(FIT_PROGRAM) : b->set;
 	*pair = (struct fit_way){ .group = a->group, .pair = true,
-		.meaning = a->meaning > b->meaning ? a->meaning : b->meaning,
+		.meaning = LARGER(a->meaning, b->meaning),
 		.done = a->done * b->done, .whole = a->whole * b->whole };
 	return strcmp(a->group, b->group) != 0 &&
 		PRINT_TO(pair->set, "%s %s", a->set, set) < (int)sizeof pair->set &&
@@ -501,7 +501,7 @@ static enum status fit_list_find_pairs(struct finding *finding)
 	struct fit_way pair[NEAREST * (NEAREST - 1) / 2];
 	const struct fit_way *way = finding->list->way;
 	uint32_t nearest[WAYS_MOST], all = list_nearest(finding->list, nearest),
-								 count = all < NEAREST ? all : NEAREST, pairs = 0;
+								 count = SMALLER(all, NEAREST), pairs = 0;
 	FOR_FROM(i, count, all)
 		if (strcmp(way[nearest[i]].set + strlen(finding->list->captured ? FIT_PROGRAM : ""), "recompute=auto") == 0)
 			nearest[count - 1] = nearest[i];

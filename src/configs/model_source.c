@@ -127,7 +127,7 @@ static void open_built_in(struct model_source *source)
 	/* of first layers that differ all, and two more of the others, so that these are the longest run though the last
 	 * one, which the head reads, isn't of it */
 	int64_t built = config->dense_layers +
-		(config->dense_layers + 2 < LAYERS_BUILT ? LAYERS_BUILT : config->dense_layers + 2);
+		LARGER(LAYERS_BUILT, config->dense_layers + 2);
 	if (alike && config->layers > built + 1) {
 		source->repeat = (uint32_t)(config->layers - built);
 		config->layers = built;

@@ -174,7 +174,7 @@ int64_t outlook_batch(const struct stage_context *stage, struct graph *graph, co
 static int64_t outlook_highest(const struct plan *plan, uint32_t from, uint32_t to, int64_t least)
 {
 	FOR_FROM(p, from, to)
-		least = plan->ordered->live[p] > least ? plan->ordered->live[p] : least;
+		least = LARGER(plan->ordered->live[p], least);
 	return least;
 }
 
@@ -208,10 +208,10 @@ static enum status step_timetable(
 		if (graph->op[op].phase != PHASE_BACKWARD || time->model.time[op] == 0)
 			continue;   /* views stand anywhere */
 		int64_t start = time->time.start[op], stop = start + time->model.time[op];
-		first = first < p ? first : p;
+		first = SMALLER(first, p);
 		last = p + 1;
-		begin = start < begin ? start : begin;
-		end = stop > end ? stop : end;
+		begin = SMALLER(start, begin);
+		end = LARGER(stop, end);
 	}
 	int64_t backward = end > begin ? end - begin : 0;
 	struct pipeline pipeline = { .schedule = SCHEDULE_1F1B,
@@ -223,7 +223,7 @@ static enum status step_timetable(
 		.send = none };
 	struct timetable_bytes bytes = { .fixed = none, .working = none, .kept = none };
 	TRY(timetable_build(&pipeline, &bytes, total - begin - backward, timetable, error));
-	outlook_hold(plan, first, last > first ? last : first, timetable);
+	outlook_hold(plan, first, LARGER(last, first), timetable);
 	return OK;
 }
 
@@ -249,7 +249,7 @@ static enum status planned_timetable(const struct plan *plan, struct timetable *
 		const struct pipeline_rank *rank = &pipelined->rank[r];
 		int64_t rest = (plan->by_rank ? plan->by_rank[r].peak : rank->peak) - timetable_peak(timetable, r);
 		int64_t fixed = rank->parameters + rank->optimizer + rank->inputs + rank->gradients;
-		fixed = fixed < rest ? fixed : rest;
+		fixed = SMALLER(fixed, rest);
 		timetable_add(timetable, r, fixed, rest - fixed);
 	}
 	mem_free(kept);

@@ -138,7 +138,7 @@ enum status config_plan_best(struct planner *planner, struct graph *graph, const
 	const struct config_watch *watch, struct config_list *list, struct error *error)
 {
 	bool near = list->fitting == 0;
-	uint32_t fitting = 0, most = 2 * wanted < list->entries ? 2 * wanted : list->entries;
+	uint32_t fitting = 0, most = SMALLER(2 * wanted, list->entries);
 	enum status status = OK;
 	for (uint32_t tries = 0, i; tries < most && (i = next_to_plan(base, list, wanted)) != NONE && status == OK; tries++) {
 		struct config_entry *entry = &list->entry[i];

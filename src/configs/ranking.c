@@ -90,7 +90,7 @@ enum status config_rank(struct config_list *list)
 
 uint32_t config_next_by_time(const struct config_list *list, uint32_t begin, uint32_t at[2])
 {
-	uint32_t leader = begin + at[0], variant = (begin > list->leading ? begin : list->leading) + at[1];
+	uint32_t leader = begin + at[0], variant = LARGER(begin, list->leading) + at[1];
 	bool leaders = leader < list->leading, variants = variant < list->fitting;
 	if (!leaders && !variants)
 		return NONE;
@@ -151,7 +151,7 @@ uint32_t config_tie_end(const struct config_list *list, uint32_t begin, uint32_t
 	int64_t least = INT64_MAX;
 	for (uint32_t i = begin; i < list->leading && !config_failed(&list->entry[i]);
 		i++)   /* plans have changed the order within a tie */
-		least = list->entry[i].result.time < least ? list->entry[i].result.time : least;
+		least = SMALLER(list->entry[i].result.time, least);
 	uint32_t end = begin;
 	while (error > 0 && end < list->leading && !config_failed(&list->entry[end]) &&
 		list->entry[end].result.time - least <= least / 1000 * error)
@@ -218,7 +218,7 @@ void config_order_rows(struct config_list *list, uint32_t error)
 
 uint32_t config_want_leading(const struct config_list *list, uint32_t most, uint32_t each, bool *wanted)
 {
-	uint32_t count = 0, leading = list->leading < most ? list->leading : most;
+	uint32_t count = 0, leading = SMALLER(list->leading, most);
 	FOR(lead, leading) {
 		const struct config *leader = &list->entry[lead].config;
 		if (list->entry[lead].played)

@@ -160,7 +160,7 @@ static int64_t add_orders(const struct planning *planning, const struct plan *pl
 		over = over == 0 && !*any ? larger_of(above, 0) : over;
 		if (above <= 0) {
 			*any = true;
-			time = time < found->time ? time : found->time;
+			time = SMALLER(time, found->time);
 			peak = found->peak;
 		}
 		shortlist_add(list, next);

@@ -172,8 +172,8 @@ static void candidates_learn(struct candidates *candidates, const struct foretol
 {
 	double needs = said->needs > 0 ? (double)came->needs / (double)said->needs : 1,
 		   time = said->time > 0 ? (double)came->time / (double)said->time : 1;
-	candidates->needs_off = needs < candidates->needs_off ? needs : candidates->needs_off;
-	candidates->time_off = time < candidates->time_off ? time : candidates->time_off;
+	candidates->needs_off = SMALLER(needs, candidates->needs_off);
+	candidates->time_off = SMALLER(time, candidates->time_off);
 }
 
 /* Of a step with very many equal layers: what each comes to. All are planned where that can't be foretold. False:

@@ -35,7 +35,7 @@ static bool grows_by_layers(const struct scenario *scenario)
 static uint32_t fewest_of(const struct fold_segment *segment)
 {
 	uint32_t part = segment->copies / PART / 2;
-	return part > FEWEST ? part : FEWEST;
+	return LARGER(part, FEWEST);
 }
 
 static bool is_deep(const struct fold_segment *segment)

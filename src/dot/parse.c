@@ -22,7 +22,7 @@ static long map_id(void *state, int type, char *text, IDTYPE *id, int create)
 static int parse_read_text(void *channel, char *buffer, int size)
 {
 	(void)channel;
-	size_t count = reading.left < (size_t)size ? reading.left : (size_t)size;
+	size_t count = SMALLER(reading.left, (size_t)size);
 	if (count > 0) {
 		memcpy(buffer, reading.text, count);
 		reading.text += count;

@@ -211,7 +211,7 @@ static const char *canvas_fitting(const struct canvas *canvas, double x, double 
 	return canvas_cut(size,
 		anchor == ANCHOR_START ? right
 		: anchor == ANCHOR_END ? left
-		: 2 * (left < right ? left : right),
+		: 2 * SMALLER(left, right),
 		text, cut);
 }
 

@@ -53,14 +53,14 @@ void device_grid_of(const struct plan *plan, const struct outlook *outlook, stru
 	FOR_INT(i, GRID_AXES)
 		inside *= size[i];
 	grid->devices = inside;
-	grid->per_node = grid->per_node < grid->devices ? grid->per_node : grid->devices;
+	grid->per_node = SMALLER(grid->per_node, grid->devices);
 	grid->nodes = (grid->devices + grid->per_node - 1) / grid->per_node;
 	FOR_INT(i, GRID_AXES) {
 		inside /= size[i];
 		device_grid_add_axis(grid, names[i], size[i], inside, &machine);
 	}
 	grid->most = grid->timetable ? timetable_peak(grid->timetable, grid->timetable->worst) : grid->bytes;
-	grid->unit = axis_unit(grid->limit > grid->most ? grid->limit : grid->most, &grid->unit_name);
+	grid->unit = axis_unit(LARGER(grid->limit, grid->most), &grid->unit_name);
 }
 
 int64_t device_grid_bytes(const struct device_grid *grid, uint32_t device)

@@ -171,7 +171,7 @@ static void begin_axes(struct axes *axes, uint32_t ops, struct canvas_paper pape
 	axes->limit = limit;
 	axes->host = 0;
 	axes->set = "";
-	bytes = limit > bytes ? limit : bytes;
+	bytes = LARGER(limit, bytes);
 	axes->ops = ops;
 	axes->steps = ops ? ops : 1;
 	axes->at = NULL;
@@ -478,7 +478,7 @@ enum status figure_timeline(const struct plan *plan, const struct plan_time *tim
 		FOR_INT(group, GROUP_COUNT)
 			there[group] |= thinned->group[i][group] > 0;
 	timeline_note(plan, note, sizeof note);
-	begin_axes(&axes, plan->graph->ops, paper, host.peak > plan_peak(plan) ? host.peak : plan_peak(plan),
+	begin_axes(&axes, plan->graph->ops, paper, LARGER(host.peak, plan_peak(plan)),
 		timeline_limit(plan, plan_peak(plan)));
 	axes.set = set;
 	axes.host = host.peak;
@@ -614,8 +614,8 @@ enum status figure_curves(
 	uint32_t ops = 0;
 	int64_t most = 0;
 	FOR(i, curves) {
-		ops = curve[i].ops > ops ? curve[i].ops : ops;
-		most = curve[i].peak > most ? curve[i].peak : most;
+		ops = LARGER(curve[i].ops, ops);
+		most = LARGER(curve[i].peak, most);
 	}
 	begin_axes(&axes, ops, paper, most, -1);
 	double height = paper.unexplained ? TOP + PLOT + BARE : draw_names(NULL, &axes, curve, curves) - 4;

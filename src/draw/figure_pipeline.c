@@ -372,7 +372,7 @@ enum status figure_pipeline(const struct timetable *timetable, const char *name,
 	char title[300];
 	pipeline_title(timetable, name, title, sizeof title);
 	figure.top = TOP + (paper.untitled ? 0 : LEADING * title_rows(title, paper.width));
-	figure.row = 320.0 / timetable->ranks < 18 ? 320.0 / timetable->ranks : 18;
+	figure.row = SMALLER(320.0 / timetable->ranks, 18);
 	double rows = figure.top + figure.row * timetable->ranks;
 	figure.memory_top = rows + GAP + 8;
 	figure.bytes = 1.15 * (double)(limit > most && limit < 2 * most ? limit : most > 0 ? most : 1);

@@ -426,7 +426,7 @@ static enum status join_edges(struct builder *builder)
 		struct draw_edge *edge = &drawing->edge[i];
 		uint32_t from = drawing_layers(drawing, drawing->node[edge->from].module),
 				 to = drawing_layers(drawing, drawing->node[edge->to].module);
-		uint32_t layers = from < to ? from : to;
+		uint32_t layers = SMALLER(from, to);
 		if (layers > 1 && edge->storages >= layers) {
 			edge->bytes /= layers;
 			edge->storages /= layers;

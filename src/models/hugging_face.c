@@ -239,7 +239,7 @@ static enum status take_sequence(
 	if (type->positions)
 		TRY(hugging_face_take_number(
 			file, type->positions, 2, INT64_C(1) << 40, type->positions_normal, HF_REQUIRED, &positions, error));
-	model->config.seq = positions < HUGGING_FACE_SEQ ? positions : HUGGING_FACE_SEQ;
+	model->config.seq = SMALLER(positions, HUGGING_FACE_SEQ);
 	if (positions == 1)
 		return refuse(error, "%s is 1: expected at least 2", model->seq_key);
 	return OK;

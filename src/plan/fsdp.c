@@ -190,7 +190,7 @@ static void add_to_group(struct fsdp *fsdp, struct gather *gather)
 	fsdp->seen[gather->parameter] = fsdp->groups;
 	group->bytes += fsdp_bytes_of(fsdp->graph, gather->result);
 	group->shards += master_of(fsdp->graph, gather->parameter) != NONE ? fsdp_bytes_of(fsdp->graph, gather->parameter) : 0;
-	group->end = gather->end > group->end ? gather->end : group->end;
+	group->end = LARGER(gather->end, group->end);
 }
 
 /* Layers by their uses. The root is one group, the first; its parameters are gathered once, and so are those of the
@@ -210,7 +210,7 @@ static void fsdp_find_groups(struct fsdp *fsdp)
 		if (gather->unit == 0)
 			continue;
 		if (last->unit == gather->unit && fsdp->seen[gather->parameter] == fsdp->groups) {
-			last->end = gather->end > last->end ? gather->end : last->end;
+			last->end = LARGER(gather->end, last->end);
 			continue;
 		}
 		if (last->unit != gather->unit)
@@ -278,11 +278,11 @@ static void fsdp_find_sums(struct fsdp *fsdp)
 			continue;
 		struct sums *sums = &fsdp->sums[unit];
 		int64_t here = fsdp->position[op];
-		sums->there = here > sums->there ? here : sums->there;
-		sums->end = fsdp->upper[to] > sums->end ? fsdp->upper[to] : sums->end;
+		sums->there = LARGER(here, sums->there);
+		sums->end = LARGER(fsdp->upper[to], sums->end);
 		sums->bytes += fsdp_bytes_of(fsdp->graph, from);
 		sums->kept += fsdp_bytes_of(fsdp->graph, to);
-		fsdp->end = here + 1 > fsdp->end ? here + 1 : fsdp->end;
+		fsdp->end = LARGER(here + 1, fsdp->end);
 	}
 	if (fsdp->end > 0)
 		fsdp->sums[0].there = fsdp->end - 1;
@@ -439,7 +439,7 @@ static void fsdp_add_storage(struct fsdp *fsdp, uint32_t s, int64_t bytes)
 	if (storage->kind == KIND_OPTIMIZER && !fsdp->stays[s] && csr_length(&graph->users, s) > 0) {
 		first = graph->ops;
 		FOR_ITEMS(user, &graph->users, s)
-			first = fsdp->position[user] < first ? fsdp->position[user] : first;
+			first = SMALLER(fsdp->position[user], first);
 	}
 	if (fsdp->shift == 0 && fsdp->upper[s] > 0)
 		fsdp_add(fsdp, COMPUTES, first, 2 * (int64_t)graph->ops, bytes);

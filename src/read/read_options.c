@@ -45,7 +45,7 @@ enum status read_options_take(struct read_options *options, const char *name, co
 static char *next_word(const char **at, char word[80])
 {
 	*at += strspn(*at, " \t");
-	size_t length = strcspn(*at, " \t"), kept = length < 79 ? length : 79;
+	size_t length = strcspn(*at, " \t"), kept = SMALLER(length, 79);
 	memcpy(word, *at, kept);
 	word[kept] = '\0';
 	*at += length;

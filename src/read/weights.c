@@ -43,7 +43,7 @@ static uint64_t weights_take(struct gguf *gguf, uint64_t bytes)
 		gguf->at = NULL;
 		return 0;
 	}
-	for (uint64_t i = bytes < 8 ? bytes : 8; i-- > 0;) /* the lowest byte first */
+	for (uint64_t i = SMALLER(bytes, 8); i-- > 0;) /* the lowest byte first */
 		number = number << 8 | (unsigned char)gguf->at[i];
 	gguf->at += bytes;
 	return number;

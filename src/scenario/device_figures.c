@@ -111,8 +111,8 @@ static void add_curve(struct listing *listing, const char *name, const struct ef
 	double low = curve->point[0].share / 1e3, high = low;
 	for (int i = 1; i < EFFICIENCY_POINTS; i++) {
 		double share = curve->point[i].share / 1e3;
-		low = share < low ? share : low;
-		high = share > high ? share : high;
+		low = SMALLER(share, low);
+		high = LARGER(share, high);
 	}
 	low *= times / 1e3;
 	high *= times / 1e3;

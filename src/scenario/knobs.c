@@ -307,5 +307,5 @@ int64_t knob_step(enum knob_id id, int64_t value, int direction)
 		next = value / 2;
 	if (next < knob->minimum)
 		return knob->words ? KNOB_GIVEN : knob->minimum;
-	return next > knob->maximum ? knob->maximum : next;
+	return SMALLER(knob->maximum, next);
 }

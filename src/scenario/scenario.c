@@ -74,7 +74,7 @@ char *scenario_doubt(const struct scenario *scenario, const struct graph *graph,
 	enum { PLAIN = 1024, MANY = 100 };
 	int64_t cap = scenario->value[K_memory], largest = 0;
 	for (uint32_t i = 0; graph && i < graph->storages; i++)
-		largest = graph->storage[i].bytes > largest ? graph->storage[i].bytes : largest;
+		largest = LARGER(graph->storage[i].bytes, largest);
 	*text = '\0';
 	if (cap > 0 && cap <= PLAIN && (!graph || cap < largest / MANY))
 		snprintf(text, size, "memory=%" PRId64 " is %" PRId64 " B; for %" PRId64 " GiB write memory=%" PRId64 "GiB",

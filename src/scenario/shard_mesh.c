@@ -134,7 +134,7 @@ enum status degrees_of_scenario(
 static int64_t shard_mesh_misfit(const struct scenario *scenario, const struct degrees *degrees)
 {
 	int64_t inner = degrees->tp * degrees->cp, node = scenario_node(scenario);
-	node = node < scenario->value[K_devices] ? node : scenario->value[K_devices];
+	node = SMALLER(node, scenario->value[K_devices]);
 	return inner < node ? node / inner : inner / node;
 }
 
@@ -145,7 +145,7 @@ static bool shard_mesh_allowed(const struct scenario *scenario, enum knob_id kno
 
 uint32_t degrees_of_search(const struct scenario *scenario, struct degrees degrees[DEGREES_MAX], uint32_t most)
 {
-	int64_t pp = scenario->value[K_pp] > 1 ? scenario->value[K_pp] : 1, devices = scenario->value[K_devices] / pp;
+	int64_t pp = LARGER(scenario->value[K_pp], 1), devices = scenario->value[K_devices] / pp;
 	int64_t ep = scenario->value[K_ep] == KNOB_GIVEN ? 1 : scenario->value[K_ep];
 	uint32_t count = 0;
 	for (int64_t tp = 1; tp <= devices / ep; tp++)
@@ -167,7 +167,7 @@ uint32_t degrees_of_search(const struct scenario *scenario, struct degrees degre
 				degrees[i] = degrees[i - 1];
 			degrees[i] = next;
 		}
-	return count < most ? count : most;
+	return SMALLER(count, most);
 }
 
 /* ---- mesh ---- */

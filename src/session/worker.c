@@ -167,8 +167,8 @@ static bool model_preview(struct worker *worker, const struct request *request, 
 	if (then) {
 		int64_t change = then->result.worst.total - now->result.worst.total, time = plan_step_time(from);
 		preview->known = true;
-		preview->peak_bytes = plan_peak(from) + change > 0 ? plan_peak(from) + change : 0;
-		preview->arena_bytes = plan_arena(from) + change > 0 ? plan_arena(from) + change : 0;
+		preview->peak_bytes = LARGER(plan_peak(from) + change, 0);
+		preview->arena_bytes = LARGER(plan_arena(from) + change, 0);
 		preview->time = time > 0 && now->result.time > 0
 			? (int64_t)((double)time * (double)then->result.time / (double)now->result.time)
 			: -1;

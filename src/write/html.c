@@ -115,7 +115,7 @@ static enum status html_plan(const struct plan *plan, const char *label, struct 
 	json_write_text(json, "knobs", text);
 	html_ledger(&verdict, json);
 	json_write_integer(json, "needs", verdict.needed);
-	json_write_integer(json, "limit", verdict.cap > 0 ? verdict.cap : 0);
+	json_write_integer(json, "limit", LARGER(verdict.cap, 0));
 	json_write_integer(json, "peak", plan_peak(plan));
 	json_write_integer(json, "bound", plan_bound(plan));
 	if (plan->graph->about.ranks > 1)

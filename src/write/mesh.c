@@ -58,7 +58,7 @@ static void node_text(
 	const struct device_grid *grid, const struct placing *placing, uint32_t node, char *text, size_t size)
 {
 	uint32_t first = node * grid->per_node,
-			 end = first + grid->per_node < grid->devices ? first + grid->per_node : grid->devices;
+			 end = SMALLER(first + grid->per_node, grid->devices);
 	bool same = placing->cell < NUMBERED;
 	FOR_FROM(device, first + 1, end)
 		same &= device_grid_bytes(grid, device) == device_grid_bytes(grid, first);
@@ -115,7 +115,7 @@ static double write_mesh_draw_notes(struct canvas *canvas, const struct device_g
 	FOR_INT(level, keys)
 		key[level] = (struct canvas_key){ grid_level_colours[level], grid_level_names[level], SIGN_BOX };
 	below += 12 + LEADING * canvas_legend(canvas, x, below + 12, width - x - MARGIN, key, keys);
-	return below > y + LEADING * grid->axes ? below : y + LEADING * grid->axes;
+	return LARGER(below, y + LEADING * grid->axes);
 }
 
 static enum status figure_mesh(

@@ -68,7 +68,7 @@ static bool recompute_json_keeps_cap(const struct plan *plan)
 	const struct fitted *fitted = plan->fitted;
 	int64_t peak = fitted->ranks > 0 ? 0 : plan_peak(plan);
 	FOR(r, fitted->ranks)
-		peak = plan->by_rank[r].peak > peak ? plan->by_rank[r].peak : peak;
+		peak = LARGER(plan->by_rank[r].peak, peak);
 	return !fitted->impossible && peak <= fitted->cap;
 }
 

@@ -267,7 +267,7 @@ static void report_write_curve(const struct plan *plan, bool utf8, FILE *stream)
 	static const char *const eighths[] = { " ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587",
 		"\u2588" };
 	uint32_t ops = plan->graph->ops;
-	uint32_t columns = ops < CURVE_COLUMNS ? ops : CURVE_COLUMNS;
+	uint32_t columns = SMALLER(ops, CURVE_COLUMNS);
 	int64_t height[CURVE_COLUMNS];
 	if (ops == 0 || plan_peak(plan) == 0)
 		return;

@@ -369,7 +369,7 @@ static enum status shard_json_read_mesh(
 	}
 	if (found != json_object_size(json))
 		return refuse(error, "not a plan file: shard.mesh has an unknown axis");
-	int64_t there = scenario->value[K_devices] / (scenario->value[K_pp] > 1 ? scenario->value[K_pp] : 1);
+	int64_t there = scenario->value[K_devices] / LARGER(scenario->value[K_pp], 1);
 	if (scenario->value[K_strategy] == 0 ? devices > there : devices != there)
 		return fail(error, INFEASIBLE, "the mesh has %" PRId64 " devices, the scenario %" PRId64, devices, there);
 	mesh_of_degrees(scenario, &degrees, mesh, roles);

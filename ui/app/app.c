@@ -138,7 +138,7 @@ static const char *label_of(enum mode mode)
 /* What could follow at the prompt, above the message; where nothing was chosen yet, for what is typed so far. */
 static void draw_completion(struct app *app, struct rect message)
 {
-	int most = message.y / 2 < COMPLETION_ROWS ? message.y / 2 : COMPLETION_ROWS;
+	int most = SMALLER(message.y / 2, COMPLETION_ROWS);
 	if (app->completed == 0)
 		completion_find(app->line.text, &app->model, &app->completion);
 	frame_window(&app->frame, (struct rect){ message.x, message.y - most, message.width, most });
@@ -203,7 +203,7 @@ static struct rect draw_problem(struct app *app, struct rect body)
 		return body;
 	PRINT_TO(text, "no plan of these knobs: %s", model->status.problem);
 	int rows = text_rows(text, body.width - 1), most = body.height / 2;
-	body.height -= rows < most ? rows : most;
+	body.height -= SMALLER(rows, most);
 	frame_window(&app->frame, (struct rect){ body.x, body.y + body.height, body.width, rows });
 	frame_wrapped(&app->frame, (struct rect){ 0, 0, body.width - 1, rows }, ROLE_BAD, text);
 	return body;

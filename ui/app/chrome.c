@@ -37,7 +37,7 @@ void chrome_tabs(struct frame *frame, const struct model *model, int view)
 	if (model->plan && width - x >= 8) {
 		const char *name = model->plan->input->name;
 		int room = width - x - 2, wanted = text_cells(name);
-		frame_name(frame, width - (wanted < room ? wanted : room), 0, room, ROLE_TITLE, name);
+		frame_name(frame, width - SMALLER(wanted, room), 0, room, ROLE_TITLE, name);
 	}
 }
 
@@ -123,7 +123,7 @@ static void chrome_search_text(const struct config_ranking *ranking, long long s
 	FOR(i, ranking->list.entries)
 		tried += ranking->list.entry[i].planned.tried;
 	if (ranking->planning)
-		snprintf(text, size, "planning %u of %u · %lld s", tried, tried > CONFIGS_BEST ? tried : CONFIGS_BEST, seconds);
+		snprintf(text, size, "planning %u of %u · %lld s", tried, LARGER(tried, CONFIGS_BEST), seconds);
 	else
 		snprintf(text, size, "search %u · %lld s", ranking->list.looked, seconds);
 }

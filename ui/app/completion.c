@@ -288,9 +288,9 @@ int completion_draw(struct frame *frame, struct rect rect, const struct completi
 	FOR_INT(i, rows) {
 		const struct candidate_line *offer = &completion->offer[top + (uint32_t)i];
 		int cells = text_cells(offer->line + offer->word);
-		width = cells > width ? cells : width;
+		width = LARGER(cells, width);
 	}
-	width = width > rect.width / 2 ? rect.width / 2 : width;
+	width = SMALLER(rect.width / 2, width);
 	struct rect inside = { rect.x, rect.y + rect.height - rows, rect.width, rows };
 	frame_blank(frame, inside);
 	char more[32] = "";

@@ -182,7 +182,7 @@ static void set_modes(struct terminal *terminal)
 	if (has_colors() && start_color() != ERR) {
 		terminal->default_colours = use_default_colors() != ERR;
 		terminal->colours = COLORS > 256 ? 8 : COLORS; /* beyond: numbers are no palette */
-		terminal->pairs_max = COLOR_PAIRS < UINT16_MAX ? COLOR_PAIRS : UINT16_MAX;
+		terminal->pairs_max = SMALLER(COLOR_PAIRS, UINT16_MAX);
 	}
 }
 
@@ -515,10 +515,10 @@ void terminal_copy(struct terminal *terminal, const char *text)
 	const unsigned char *at = (const unsigned char *)text;
 	size_t left = strlen(text);
 	fputs("\033]52;c;", terminal->out);
-	for (; left > 0; at += 3, left -= left < 3 ? left : 3) {
+	for (; left > 0; at += 3, left -= SMALLER(left, 3)) {
 		unsigned three = (unsigned)at[0] << 16 | (left > 1 ? (unsigned)at[1] << 8 : 0) | (left > 2 ? at[2] : 0u);
 		FOR_INT(i, 4)
-			putc(i <= (int)(left < 3 ? left : 3) ? digits[three >> (18 - 6 * i) & 63] : '=', terminal->out);
+			putc(i <= (int)SMALLER(left, 3) ? digits[three >> (18 - 6 * i) & 63] : '=', terminal->out);
 	}
 	putc('\a', terminal->out);
 	fflush(terminal->out);

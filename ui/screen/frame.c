@@ -19,8 +19,8 @@ static const struct { uint32_t unicode, ascii; } glyphs[GLYPH_COUNT] = {
 
 static const struct cell blank = { ' ', ROLE_TEXT, ROLE_TEXT, 0 };
 
-static int smaller(int a, int b) { return a < b ? a : b; }
-static int frame_larger(int a, int b) { return a > b ? a : b; }
+static int smaller(int a, int b) { return SMALLER(a, b); }
+static int frame_larger(int a, int b) { return LARGER(a, b); }
 
 bool frame_resize(struct frame *frame, int width, int height)
 {

@@ -47,5 +47,5 @@ void screen_draw_small(struct frame *frame)
 		PRINT_TO(text, "needs %dx%d", SCREEN_WIDTH_MIN, SCREEN_HEIGHT_MIN);
 	int x = (frame->width - text_cells(text)) / 2;
 	frame_window(frame, (struct rect){ 0, 0, frame->width, frame->height });
-	frame_text(frame, x > 0 ? x : 0, (frame->height - 1) / 2, frame->width, ROLE_TEXT, text);
+	frame_text(frame, LARGER(x, 0), (frame->height - 1) / 2, frame->width, ROLE_TEXT, text);
 }

@@ -229,7 +229,7 @@ static int score_of(const struct challenge *challenge)
 	int64_t peak = challenge->done == challenge->problem.ops ? challenge->peak : challenge->reachable;
 	double share = peak > 0 ? (double)challenge->optimum / (double)peak : 1;
 	int score = (int)(1000 * share) - 50 * (int)challenge->hints - 20 * (int)challenge->undone;
-	return score > 0 ? score : 0;
+	return LARGER(score, 0);
 }
 
 static void draw_score(struct frame *frame, const struct challenge *challenge)

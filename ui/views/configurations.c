@@ -147,8 +147,7 @@ static void plan_rows(struct search_job *job, const atomic_bool *cancel)
 	struct error error = { 0 };
 	if (planner.store && open_scenario(job->finder.plan, &scenario) == OK) {
 		scenario.value[K_rank] = KNOB_GIVEN;
-		scenario.value[K_store] = scenario.value[K_store] < (int64_t)STORE_BYTES ? scenario.value[K_store]
-			: (int64_t)STORE_BYTES;
+		scenario.value[K_store] = SMALLER(scenario.value[K_store], (int64_t)STORE_BYTES);
 		config_plan_best(&planner, job->finder.plan->input, &scenario, CONFIGS_BEST, &watch, &job->ranking.list, &error);
 		configurations_publish(job, &job->ranking.list);
 		scenario_done(&scenario);

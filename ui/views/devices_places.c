@@ -183,7 +183,7 @@ void places_draw(struct frame *frame, struct place_list *list, struct model *mod
 		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
 		return;
 	}
-	name = name < NAME_LEAST ? NAME_LEAST : name;
+	name = LARGER(NAME_LEAST, name);
 	list->page = height - 1 - why;
 	devices_places_select_storage(list, model);
 	devices_places_draw_header(frame, list, name, kinds);

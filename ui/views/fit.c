@@ -204,7 +204,7 @@ static void fit_draw_list(struct frame *frame, struct fit_view *view, const stru
 	frame_text(frame, 3, 1, 6, ROLE_LABEL, "change");
 	if (list->fitting == 0 && !model->ways->finding)
 		fit_draw_none(frame, y++, list);
-	view->page = end - y - TITLES > 1 ? end - y - TITLES : 1;
+	view->page = LARGER(end - y - TITLES, 1);
 	view->top = scroll_to(view->top, view->selected, view->rows, view->page);
 	view->first_row = y;
 	frame->marks |= model->ways->fingerprint != model->plan->fingerprint ? MARK_DIM : 0;

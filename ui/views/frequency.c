@@ -29,7 +29,7 @@ static uint32_t value_length(const struct frequency *frequency, const char *valu
 static int frequency_by_value(const void *left, const void *right)
 {
 	const struct frequency_row *a = left, *b = right;
-	uint32_t least = a->length < b->length ? a->length : b->length;
+	uint32_t least = SMALLER(a->length, b->length);
 	int order = memcmp(a->value, b->value, least);
 	return order ? order : (a->length > b->length) - (a->length < b->length);
 }

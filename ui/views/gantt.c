@@ -45,14 +45,14 @@ static void gantt_settle(struct gantt *gantt, const struct timetable *timetable,
 	if (gantt->ranks == 0 || gantt->ranks > timetable->ranks)
 		gantt->ranks = timetable->ranks;
 	if (gantt->ranks < (uint32_t)plot.height)
-		gantt->ranks = timetable->ranks < (uint32_t)plot.height ? timetable->ranks : (uint32_t)plot.height;
+		gantt->ranks = SMALLER(timetable->ranks, (uint32_t)plot.height);
 	if (slot->begin < gantt->from)
 		gantt->from = slot->begin;
 	if (slot->end > gantt->from + gantt->span)
-		gantt->from = slot->end - gantt->span > slot->begin ? slot->begin : slot->end - gantt->span;
+		gantt->from = SMALLER(slot->begin, slot->end - gantt->span);
 	if (gantt->from + gantt->span > timetable->time)
 		gantt->from = timetable->time - gantt->span;
-	gantt->from = gantt->from < 0 ? 0 : gantt->from;
+	gantt->from = LARGER(0, gantt->from);
 	gantt->top = scroll_to(gantt->top, gantt->rank, timetable->ranks, (int)gantt->ranks);
 	gantt->group = (gantt->ranks + (uint32_t)plot.height - 1) / (uint32_t)plot.height;
 	gantt->plot.height = (int)((gantt->ranks + gantt->group - 1) / gantt->group);
@@ -84,7 +84,7 @@ static void gantt_row(
 {
 	*first = gantt->top + (uint32_t)row * gantt->group;
 	*end = *first + gantt->group;
-	uint32_t last = gantt->top + gantt->ranks < timetable->ranks ? gantt->top + gantt->ranks : timetable->ranks;
+	uint32_t last = SMALLER(gantt->top + gantt->ranks, timetable->ranks);
 	*first = *first < last ? *first : last;
 	*end = *end < last ? *end : last;
 }
@@ -171,7 +171,7 @@ static void gantt_cell(struct frame *frame, int x, int y, char letter, enum role
 static void draw_after(struct frame *frame, int y, const struct gantt *gantt, const struct timetable *timetable)
 {
 	int left = gantt_column_of(gantt, timetable->pipeline_time), right = gantt_column_of(gantt, timetable->time);
-	for (int x = left < 0 ? 0 : left; x < right && timetable->time > timetable->pipeline_time; x++) {
+	for (int x = LARGER(0, left); x < right && timetable->time > timetable->pipeline_time; x++) {
 		int64_t from, to;
 		gantt_column(gantt, x, &from, &to);
 		if (from + to >= 2 * timetable->pipeline_time)
@@ -392,7 +392,7 @@ void gantt_draw(
 static void gantt_go_to(struct gantt *gantt, const struct timetable *timetable, uint32_t rank, int64_t time)
 {
 	gantt->rank = rank < timetable->ranks ? rank : timetable->ranks - 1;
-	gantt->slot = timetable_at(timetable, gantt->rank, time < 0 ? 0 : time);
+	gantt->slot = timetable_at(timetable, gantt->rank, LARGER(0, time));
 }
 
 /* The slot keeps its place on the screen. */
@@ -400,12 +400,11 @@ static void gantt_zoom(struct gantt *gantt, const struct timetable *timetable, b
 {
 	const struct pipeline_slot *slot = timetable_slot(timetable, gantt->rank, gantt->slot);
 	int64_t span = in ? gantt->span / 2 : gantt->span * 2, middle = slot->begin + (slot->end - slot->begin) / 2;
-	int64_t least = 2 * (slot->end - slot->begin) < timetable->time / 4 ? 2 * (slot->end - slot->begin)
-		: timetable->time / 4;
+	int64_t least = SMALLER(2 * (slot->end - slot->begin), timetable->time / 4);
 	double share = (double)(middle - gantt->from) / (double)gantt->span;
 	if (gantt->span <= 0 || (in && span < least))
 		return;
-	gantt->span = span > timetable->time ? timetable->time : span;
+	gantt->span = SMALLER(timetable->time, span);
 	gantt->from = middle - (int64_t)(share * (double)gantt->span);
 	gantt->ranks = in ? gantt->ranks / 2 : gantt->ranks * 2;
 	gantt->top = gantt->rank > gantt->ranks / 2 ? gantt->rank - gantt->ranks / 2 : 0;
@@ -415,7 +414,7 @@ static void gantt_zoom(struct gantt *gantt, const struct timetable *timetable, b
 bool gantt_command(struct gantt *gantt, const struct timetable *timetable, enum command_id command)
 {
 	int64_t begin = timetable_slot(timetable, gantt->rank, gantt->slot)->begin, column = gantt->span / 64 + 1;
-	uint32_t page = gantt->group * (uint32_t)(gantt->plot.height > 1 ? gantt->plot.height : 1);
+	uint32_t page = gantt->group * (uint32_t)LARGER(gantt->plot.height, 1);
 	switch (command) {
 	case COMMAND_LEFT: gantt->slot -= gantt->slot > 0; break;
 	case COMMAND_RIGHT: gantt->slot += gantt->slot + 1 < timetable->slots; break;

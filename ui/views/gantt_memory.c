@@ -76,7 +76,7 @@ void gantt_draw_memory(
 	int64_t most = timetable_peak(timetable, timetable->worst), scale = limit > most && limit <= 2 * most ? limit : most;
 	bool all = timetable->ranks * BAND_LEAST <= (uint32_t)rect.height;
 	int high = all ? rect.height / (int)timetable->ranks : rect.height;
-	high = high < BAND_MOST ? high : BAND_MOST;
+	high = SMALLER(high, BAND_MOST);
 	for (uint32_t rank = 0, y = 0; rank < timetable->ranks; rank++)
 		if (all || rank == gantt->rank)
 			draw_band(frame, (struct rect){ rect.x, rect.y + (int)y++ * high, rect.width, high > 3 ? high - 1 : high },

@@ -208,17 +208,17 @@ static void zoom_address(struct map *map, const struct model *model, bool in)
 
 static double map_overlap(double a_low, double a_high, double b_low, double b_high)
 {
-	double low = a_low > b_low ? a_low : b_low, high = a_high < b_high ? a_high : b_high;
+	double low = LARGER(a_low, b_low), high = SMALLER(a_high, b_high);
 	return high > low ? high - low : 0;
 }
 
 /* Adds one item's area to the tiles that it touches; coordinates in tiles. */
 static void map_paint(struct map *map, uint32_t item, double left, double right, double bottom, double top)
 {
-	left = left < 0 ? 0 : left;
-	right = right > map->grid.columns ? map->grid.columns : right;
-	bottom = bottom < 0 ? 0 : bottom;
-	top = top > map->grid.rows ? map->grid.rows : top;
+	left = LARGER(0, left);
+	right = SMALLER(map->grid.columns, right);
+	bottom = LARGER(0, bottom);
+	top = SMALLER(map->grid.rows, top);
 	for (int y = (int)bottom; y < top; y++) {
 		double height = map_overlap(y, y + 1, bottom, top);
 		struct tile *row = &map->grid.tile[(size_t)(map->grid.rows - 1 - y) * (size_t)map->grid.columns];
@@ -364,8 +364,8 @@ static void map_draw_axis(struct frame *frame, const struct model *model, int le
 		frame_glyph(frame, left + peak, y, GLYPH_PEAK, ROLE_PEAK);
 	uint32_t to, first = view_span(model, &to);
 	int from = model_column_of(model, first, width), end = model_column_of(model, to, width) + 1;
-	from = from < 0 ? 0 : from;
-	frame_mark(frame, (struct rect){ left + from, y, (end < width ? end : width) - from, 1 }, MARK_REVERSE);
+	from = LARGER(0, from);
+	frame_mark(frame, (struct rect){ left + from, y, SMALLER(end, width) - from, 1 }, MARK_REVERSE);
 }
 
 /* Name, bytes, address and life of the selected storage; the name gives way to the numbers. */

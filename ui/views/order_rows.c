@@ -41,7 +41,7 @@ static void draw_lanes(struct frame *frame, struct rect rect, const struct order
 		if (lane >= rect.width || segment_row(roam, schedule->first[item]) >= end ||
 			segment_row(roam, schedule->last[item]) < rows->top)
 			continue;
-		uint32_t from = schedule->first[item] > top ? schedule->first[item] : top;
+		uint32_t from = LARGER(schedule->first[item], top);
 		for (uint32_t position = from; position <= schedule->last[item] && segment_row(roam, position) < end; position++) {
 			if (position >= rows->ran)
 				break;
@@ -101,7 +101,7 @@ void order_rows_draw(struct frame *frame, struct rect rect, struct order_rows *r
 	int name_width = rect.width >= 110 ? 36 : rect.width >= 70 ? 22 : 16, lanes = 0;
 	int left = NUMBER + AMOUNT + (rect.width >= 70 ? BAR + 1 : 0) + name_width + 1;
 	int free = rect.width - left, room = free >= WIDE ? 2 * free / 5 : free;
-	room = rows->schedule->lanes < room ? rows->schedule->lanes : room;
+	room = SMALLER(rows->schedule->lanes, room);
 	details_arrange(wanted, WANTED, model->index, left + room + 1, rect.width, &rows->details);
 	rows->page = rect.height;
 	rows->top = scroll_to(rows->top, cursor, count, rect.height);

@@ -158,7 +158,7 @@ static bool is_local_peak(const struct plan *plan, uint32_t position, uint32_t r
 
 uint32_t plan_local_peak(const struct plan *plan, uint32_t position, int direction)
 {
-	uint32_t ops = plan->graph->ops, reach = ops / 100 > 1 ? ops / 100 : 1;
+	uint32_t ops = plan->graph->ops, reach = LARGER(ops / 100, 1);
 	for (int64_t i = (int64_t)position + direction; i >= 0 && i < ops; i += direction) {
 		bool candidate = (i == 0 || plan->ordered->live[i - 1] < plan->ordered->live[i]) &&
 			(i + 1 == ops || plan->ordered->live[i + 1] <= plan->ordered->live[i]);

@@ -175,7 +175,7 @@ static int runs_columns(const struct model *model, int knob[KNOB_COUNT], int wid
 		width[columns] = text_cells(knobs[k].name);
 		FOR(i, model->runs) {
 			int cells = text_cells(runs_knob_text(model->run[i], k, text));
-			width[columns] = cells > width[columns] ? cells : width[columns];
+			width[columns] = LARGER(cells, width[columns]);
 		}
 		*room += width[columns] + 2;
 		knob[columns++] = k;
@@ -368,8 +368,8 @@ static void runs_draw_beside(struct frame *frame, struct rect rect, struct runs 
 		frame_text(frame, 1, y, rect.width, ROLE_FAINT, "one run. Turn a knob and the next is listed");
 		return;
 	}
-	const char *unit = ledger_cents(from.needed > to.needed ? from.needed : to.needed, &from, cents[0]);
-	ledger_cents(from.needed > to.needed ? from.needed : to.needed, &to, cents[1]);
+	const char *unit = ledger_cents(LARGER(from.needed, to.needed), &from, cents[0]);
+	ledger_cents(LARGER(from.needed, to.needed), &to, cents[1]);
 	frame_text(frame, 1, y, 10, ROLE_FAINT, unit);
 	if (mark != NONE)
 		PRINT_TO(text, "run %u", mark + 1);

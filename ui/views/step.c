@@ -58,15 +58,15 @@ static void curve_stack(
 /* The category that fills most of the eighths [from, to), or -1 where most is empty. */
 static int filler(const int64_t top[BANDS], int64_t from, int64_t to)
 {
-	int64_t most = to - (top[BANDS - 1] > from ? top[BANDS - 1] : from), below = from;
+	int64_t most = to - LARGER(top[BANDS - 1], from), below = from;
 	int best = -1;
 	FOR_INT(i, BANDS) {
-		int64_t end = top[i] < to ? top[i] : to;
+		int64_t end = SMALLER(top[i], to);
 		if (end - below > 0 && end - below >= most) {
 			most = end - below;
 			best = i;
 		}
-		below = end > below ? end : below;
+		below = LARGER(end, below);
 	}
 	return best;
 }
@@ -174,7 +174,7 @@ static void curve_draw_axis(struct frame *frame, const struct scale *scale, cons
 	if (model->storage < plan->graph->storages && plan->laid_out->first[model->storage] != NONE) {
 		int from = model_column_of(model, plan->laid_out->first[model->storage], width);
 		int to = model_column_of(model, plan->laid_out->last[model->storage], width);
-		for (int x = from < 0 ? 0 : from; x <= to && x < width; x++)
+		for (int x = LARGER(0, from); x <= to && x < width; x++)
 			frame_glyph(frame, scale->plot.x + x, y, GLYPH_HEAVY, item_role(plan, model->storage));
 	}
 	int peak = model_column_of(model, plan->ordered->peak_position, width),
@@ -187,7 +187,7 @@ static void curve_draw_axis(struct frame *frame, const struct scale *scale, cons
 		frame_line(frame, scale->plot.x + cursor, row, ROLE_CURSOR);
 	int marked = frame->mono ? scale->plot.y : y, anchor = model->span ? model_column_of(model, model->span - 1, width)
 		: cursor;
-	for (int x = anchor < 0 ? 0 : anchor; x != cursor && x < width; x += x < cursor ? 1 : -1)
+	for (int x = LARGER(0, anchor); x != cursor && x < width; x += x < cursor ? 1 : -1)
 		frame_mark(frame, (struct rect){ scale->plot.x + x, y, 1, 1 }, MARK_REVERSE);
 	frame_mark(frame, (struct rect){ scale->plot.x + cursor, marked, 1, y + 1 - marked }, MARK_REVERSE);
 }
@@ -204,7 +204,7 @@ static struct scale curve_scale_of(
 	scale.low = floor_hidden ? scale.beside + plan->ordered->problem.base : 0;
 	scale.high = verdict.needed;
 	int64_t other = model->baseline ? plan_verdict(model->baseline).needed : 0;
-	scale.high = other > scale.high ? other : scale.high;
+	scale.high = LARGER(other, scale.high);
 	/* A limit that is far away would flatten the curve. */
 	if (verdict.cap > scale.high && verdict.cap - scale.low <= 2 * (scale.high - scale.low))
 		scale.high = verdict.cap;
@@ -292,7 +292,7 @@ static int step_band(enum ledger_part part)
 static void step_draw_bar(struct frame *frame, int y, const struct verdict *verdict)
 {
 	int width = frame->window.width - 1, x = 0;
-	int64_t scale = verdict->needed > verdict->cap ? verdict->needed : verdict->cap, sum = 0;
+	int64_t scale = LARGER(verdict->needed, verdict->cap), sum = 0;
 	for (int part = 0; part < LEDGER_PARTS && scale > 0; part++) {
 		sum += verdict->part[part];
 		int end = (int)((double)sum / (double)scale * width + 0.5), band = step_band((enum ledger_part)part);
@@ -315,7 +315,7 @@ static void step_draw_parts(struct frame *frame, int y, const struct verdict *ve
 	int x = 0, width = frame->window.width - 1, wanted = 20;
 	int64_t hundredths[LEDGER_PARTS + 1];
 	char text[32];
-	const char *unit = ledger_cents(verdict->needed > verdict->cap ? verdict->needed : verdict->cap, verdict, hundredths);
+	const char *unit = ledger_cents(LARGER(verdict->needed, verdict->cap), verdict, hundredths);
 	FOR_INT(part, LEDGER_PARTS)
 		wanted += hundredths[part] ? text_cells(ledger_names[part]) + 2 : 0;
 	for (int part = 0; part <= LEDGER_PARTS; part++) {
@@ -324,7 +324,7 @@ static void step_draw_parts(struct frame *frame, int y, const struct verdict *ve
 		if (!sum && hundredths[part] == 0)
 			continue;
 		PRINT_TO(text, "%.2f", (double)hundredths[part] / 100);
-		x += text_cells(name) > text_cells(text) ? text_cells(name) : text_cells(text);
+		x += LARGER(text_cells(name), text_cells(text));
 		if (x > width)
 			return;
 		frame_right(frame, x, y, ROLE_LABEL, name);
@@ -490,7 +490,7 @@ static int draw_lesson(struct frame *frame, const struct about *about, bool answ
 	else
 		PRINT_TO(text, "%s%s", about->asks ? "! " : "lesson: ", about->teaches);
 	int rows = text_rows(text, width), most = height * 3 / 10;
-	rows = rows < most ? rows : most;
+	rows = SMALLER(rows, most);
 	frame_wrapped(frame, (struct rect){ 0, 0, width, rows }, ROLE_TITLE, text);
 	return rows;
 }
@@ -521,7 +521,7 @@ static void step_draw(void *state, struct model *model, struct frame *frame)
 	groups = groups < 1 ? 1 : groups > GROUPS_MOST ? GROUPS_MOST : groups;
 	int curve = rest - groups;
 	curve_draw(frame, (struct rect){ 0, y, width, curve }, model, view->floor_hidden);
-	y += curve > 0 ? curve : 0;
+	y += LARGER(curve, 0);
 	if (model->span)
 		view_draw_span(frame, y, model);
 	else

@@ -181,7 +181,7 @@ static void draw_detail(
 		x += frame_text(frame, x, y, width - x, ROLE_TITLE, place) + 2;
 	if (tensor->alias != NONE) {
 		x += frame_text(frame, x, y, width - x, ROLE_LABEL, "a view of ");
-		x += frame_name(frame, x, y, width - x < width / 3 ? width - x : width / 3, ROLE_TEXT,
+		x += frame_name(frame, x, y, SMALLER(width - x, width / 3), ROLE_TEXT,
 				 graph->tensor[tensor->alias].name) +
 			2;
 	}
@@ -191,7 +191,7 @@ static void draw_detail(
 	else {
 		x += frame_text(frame, x, y, width - x, ROLE_LABEL, "written by ");
 		x += frame_name(
-			frame, x, y, width - x < width / 3 ? width - x : width / 3, ROLE_TEXT, graph->op[tensor->writer].name);
+			frame, x, y, SMALLER(width - x, width / 3), ROLE_TEXT, graph->op[tensor->writer].name);
 		int source = view_source(frame, x + 2, y, width - x - BEHIND_SOURCE, &graph->op[tensor->writer]);
 		source = source > 0 ? source : view_source(frame, x + 2, y, width - x - 2 - USERS, &graph->op[tensor->writer]);
 		x += source > 0 ? source + 2 : 0;

@@ -72,7 +72,7 @@ void model_take_plan(struct model *model, const struct plan *plan, const struct 
 static void view_zoom(struct model *model, int64_t count)
 {
 	uint32_t ops = model->plan->graph->ops, position = model_position(model);
-	int64_t least = ops < 8 ? ops : 8;
+	int64_t least = SMALLER(ops, 8);
 	count = count < least ? least : count > ops ? ops : count;
 	/* The cursor keeps its place on the screen. */
 	double share = model->zoom_count ? (position - model->zoom_first + 0.5) / model->zoom_count : 0.5;

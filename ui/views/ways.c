@@ -62,7 +62,7 @@ static void ways_run(void *context, const atomic_bool *cancel)
 		planner_done(&planner);
 		return;
 	}
-	scenario.value[K_store] = scenario.value[K_store] < STORE_BYTES ? scenario.value[K_store] : STORE_BYTES;
+	scenario.value[K_store] = SMALLER(scenario.value[K_store], STORE_BYTES);
 	struct fit_watch watch = { ways_take_row, job };
 	if (fit_list_find(&planner, job->finder.plan->input, &scenario, (uint32_t)devices, &watch, &list,
 			&job->finder.error) == OK && list.fits)

@@ -218,5 +218,5 @@ int64_t hlo_flops(const struct hlo_module *module, const struct hlo_computation 
 		return -1;
 	/* Reductions and the like read each element once. */
 	int64_t in = first ? hlo_cost_elements(first) : 0;
-	return in > out ? in : out;
+	return LARGER(in, out);
 }

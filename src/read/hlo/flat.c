@@ -505,7 +505,7 @@ static enum status flat_find_workspace(struct flat *flat, uint32_t i, struct mar
 	for (uint32_t k = 0; !loop && k < op.writes; k++)
 		counted += flat_count_once(flat, marks, flat->argument[op.write + k]);
 	peak -= counted;
-	flat->op[i].workspace = peak > condition ? peak : condition;
+	flat->op[i].workspace = LARGER(peak, condition);
 	return OK;
 }
 
@@ -544,7 +544,7 @@ enum status hlo_flatten(struct flat *flat, uint32_t computation)
 	struct value result = { 0 };
 	uint32_t longest = 0;
 	FOR(i, flat->module->computations)
-		longest = flat->module->computation[i].instructions > longest ? flat->module->computation[i].instructions : longest;
+		longest = LARGER(flat->module->computation[i].instructions, longest);
 	MAKE(flat->apart, longest);
 	TRY(flat->apart ? flatten(flat, &scope, &result) : fail_memory(flat->error));
 	flat->result = result.leaf;

@@ -28,7 +28,7 @@ static uint64_t all_of(const struct axes *axes)
 static void hlo_groups_add_axis(struct axes *axes, uint64_t size)
 {
 	if (axes->count < AXES_MOST)
-		axes->size[axes->count++] = size < NONE ? size : NONE;
+		axes->size[axes->count++] = SMALLER(size, NONE);
 }
 
 /* ---- the text ---- */
@@ -103,7 +103,7 @@ struct hlo_groups hlo_groups_text(struct span value, const char *end)
 	}
 	/* The devices of the first group, and the largest of all. */
 	const char *first = value.at < value.end ? find_character(value.at, value.end, '}') : value.end;
-	for (; hlo_next_number(&at, value.end, &number); devices = number + 1 > devices ? number + 1 : devices)
+	for (; hlo_next_number(&at, value.end, &number); devices = LARGER(number + 1, devices))
 		size += at <= first;
 	return hlo_groups_of(size, devices);
 }
@@ -120,10 +120,10 @@ static struct hlo_groups one_group(struct wire body)
 			continue;
 		if (field.type != 2) {
 			count++;
-			most = field.value > most ? field.value : most;
+			most = LARGER(field.value, most);
 		}
 		for (; field.type == 2 && field.body.at < field.body.end && wire_integer(&field.body, &value); count++)
-			most = value > most ? value : most;
+			most = LARGER(value, most);
 	}
 	return hlo_groups_of(count, count && most < NONE ? most + 1 : 0);
 }
@@ -135,7 +135,7 @@ static struct hlo_groups iota(struct wire body)
 	uint64_t value[3] = { 0 };
 	while (wire_next(&body, &field))
 		if (field.number < 3 && field.type == 0)
-			value[field.number] = field.value < NONE ? field.value : NONE;
+			value[field.number] = SMALLER(field.value, NONE);
 	return hlo_groups_of(value[2], hlo_groups_times(value[1], value[2]));
 }
 
@@ -193,7 +193,7 @@ static struct hlo_groups device_list(struct wire body)
 			continue;
 		struct hlo_groups one = field.number == 1 ? one_group(field.body) : iota(field.body);
 		found.size = found.size ? found.size : one.size;
-		found.devices = one.devices > found.devices ? one.devices : found.devices;
+		found.devices = LARGER(one.devices, found.devices);
 	}
 	return found;
 }

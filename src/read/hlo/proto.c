@@ -46,7 +46,7 @@ static enum status proto_read_dims(struct reader *reader, const struct wire_fiel
 		return proto_bad(reader, "a shape has too many dims");
 	FOR_SIZE(i, count) {
 		shape->unsized |= dim[i] < 0;
-		shape->dim[shape->rank++] = dim[i] < 0 ? 0 : dim[i];
+		shape->dim[shape->rank++] = LARGER(0, dim[i]);
 	}
 	return OK;
 }
@@ -151,9 +151,9 @@ static const char *proto_frame_text(struct reader *reader, uint64_t id)
 	if (!file.at)
 		return NULL;
 	char text[1200];
-	PRINT_TO(text, "%.*s:%llu%s%.*s", (int)(wire_size(file) > 700 ? 700 : wire_size(file)),
+	PRINT_TO(text, "%.*s:%llu%s%.*s", (int)SMALLER(700, wire_size(file)),
 		(const char *)file.at, (unsigned long long)best[3], function.at ? " in " : "",
-		(int)(wire_size(function) > 300 ? 300 : wire_size(function)), function.at ? (const char *)function.at : "");
+		(int)SMALLER(300, wire_size(function)), function.at ? (const char *)function.at : "");
 	return arena_text(reader->arena, text, strlen(text));
 }
 
@@ -177,7 +177,7 @@ static enum status proto_read_metadata(struct reader *reader, struct wire body, 
 		instruction->src = proto_frame_text(reader, frame);
 	else if (wire_size(file)) {
 		char text[800];
-		PRINT_TO(text, "%.*s:%llu", (int)(wire_size(file) > 700 ? 700 : wire_size(file)),
+		PRINT_TO(text, "%.*s:%llu", (int)SMALLER(700, wire_size(file)),
 			(const char *)file.at, (unsigned long long)line);
 		instruction->src = arena_text(reader->arena, text, strlen(text));
 	}

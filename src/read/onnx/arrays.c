@@ -62,7 +62,7 @@ static void calculate_all(struct infer *infer)
 	const struct onnx_shape *a = infer_integers(infer, 0), *b = infer_integers(infer, 1);
 	if (!a || !b || infer->node->ins != 2 || (a->values != b->values && a->values != 1 && b->values != 1))
 		return;
-	uint32_t count = a->values > b->values ? a->values : b->values;
+	uint32_t count = LARGER(a->values, b->values);
 	int64_t sum[ONNX_VALUES_MOST];
 	FOR(i, count)
 		if (!calculate(infer->node->op, a->value[a->values == 1 ? 0 : i], b->value[b->values == 1 ? 0 : i], &sum[i]))
@@ -80,7 +80,7 @@ static void scale_all(struct infer *infer)
 	if (!a || !b || infer->node->ins != 2 || (a->values != b->values && a->values != 1 && b->values != 1) ||
 		(strcmp(op, "Mul") != 0 && strcmp(op, "Div") != 0))
 		return;
-	uint32_t count = a->values > b->values ? a->values : b->values;
+	uint32_t count = LARGER(a->values, b->values);
 	double *real = infer_result_reals(infer, count);
 	for (uint32_t i = 0; real && i < count; i++) {
 		double left = a->real[a->values == 1 ? 0 : i], right = b->real[b->values == 1 ? 0 : i];
@@ -323,7 +323,7 @@ void infer_reshape(struct infer *infer)
 	int64_t list[DIMS_MAX], elements, rest = 1;
 	int count = infer_list(infer, "shape", 1, list, DIMS_MAX), open = -1;
 	bool keeps_zero = onnx_int(infer->node->body, "allowzero", 0) != 0;
-	struct onnx_shape made = { .dims = (uint8_t)(count > 0 ? count : 0) };
+	struct onnx_shape made = { .dims = (uint8_t)LARGER(count, 0) };
 	if (!a || count < 0 || !infer_product(a->dim, a->dims, &elements))
 		return;
 	FOR_INT(i, count) {

@@ -150,7 +150,7 @@ int infer_list(const struct infer *infer, const char *name, uint32_t i, int64_t 
 bool infer_widen(struct onnx_shape *made, const struct onnx_shape *b)
 {
 	struct onnx_shape a = *made;
-	made->dims = a.dims > b->dims ? a.dims : b->dims;
+	made->dims = LARGER(a.dims, b->dims);
 	for (int i = 1; i <= made->dims; i++) {
 		int64_t one = i <= a.dims ? a.dim[a.dims - i] : 1, two = i <= b->dims ? b->dim[b->dims - i] : 1;
 		if (one != two && one != 1 && two != 1)

@@ -39,7 +39,7 @@ static enum status onnx_bad(struct reader *reader, const char *what)
 
 static size_t onnx_least(size_t a, size_t b)
 {
-	return a < b ? a : b;
+	return SMALLER(a, b);
 }
 
 static const char *onnx_text_of(struct reader *reader, struct wire body)
@@ -204,7 +204,7 @@ static enum status read_tensors(struct reader *reader, struct wire graph)
 static bool onnx_broadcast(
 	const struct onnx_shape *a, const struct onnx_shape *b, uint8_t leave, struct onnx_shape *out)
 {
-	uint8_t dims = a->dims > b->dims ? a->dims : b->dims;
+	uint8_t dims = LARGER(a->dims, b->dims);
 	for (uint8_t i = 0; i + leave < dims; i++) {
 		uint8_t from_end = (uint8_t)(dims - i);
 		int64_t one = from_end <= a->dims ? a->dim[a->dims - from_end] : 1,

@@ -35,7 +35,7 @@ struct reader {
 static enum status fail_at(struct reader *reader, const char *what, struct slice cell)
 {
 	enum status status = refuse(reader->error, "%s%s%.*s", what, cell.length ? ": " : "",
-				  (int)(cell.length > 60 ? 60 : cell.length), cell.text);
+				  (int)SMALLER(60, cell.length), cell.text);
 	if (reader->error)
 		reader->error->line = reader->line;
 	return status;
@@ -297,7 +297,7 @@ static bool buffers_csv_next_line(struct reader *reader, struct slice *line)
 static int buffers_csv_compare_ids(const void *left, const void *right)
 {
 	const struct slice *a = *(const struct slice *const *)left, *b = *(const struct slice *const *)right;
-	int order = memcmp(a->text, b->text, a->length < b->length ? a->length : b->length);
+	int order = memcmp(a->text, b->text, SMALLER(a->length, b->length));
 	return order ? order : a->length != b->length ? (a->length > b->length ? 1 : -1) : (a > b) - (a < b);
 }
 

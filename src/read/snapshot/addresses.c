@@ -32,7 +32,7 @@ static void addresses_join(struct ranges *ranges)
 	qsort(range, ranges->count, sizeof *range, addresses_compare);
 	FOR(i, ranges->count) {
 		if (kept && range[i].from <= range[kept - 1].to)
-			range[kept - 1].to = range[i].to > range[kept - 1].to ? range[i].to : range[kept - 1].to;
+			range[kept - 1].to = LARGER(range[i].to, range[kept - 1].to);
 		else
 			range[kept++] = range[i];
 	}

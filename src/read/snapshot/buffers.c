@@ -170,7 +170,7 @@ static void note_peak(struct builder *builder, int64_t step)
 	if (builder->now[0] > builder->most[0])
 		builder->facts->peak_event = step;
 	FOR_INT(k, 2)
-		builder->most[k] = builder->now[k] > builder->most[k] ? builder->now[k] : builder->most[k];
+		builder->most[k] = LARGER(builder->now[k], builder->most[k]);
 }
 
 static enum status snapshot_buffers_follow(struct builder *builder, const struct snapshot_event *event, uint32_t events)
@@ -203,8 +203,8 @@ static enum status find_reserved(
 		if (more)
 			builder->facts->segments = event[i].action == SNAPSHOT_SEGMENT_MAP ? "expandable" : "default";
 		now += more ? event[i].size : less ? -event[i].size : 0;
-		most = now > most ? now : most;
-		least = now < least ? now : least;
+		most = LARGER(now, most);
+		least = SMALLER(now, least);
 		wide = now > BYTES_MAX || now < -BYTES_MAX;
 	}
 	for (uint32_t i = 0; i < snapshot->segments && !wide; i++)

@@ -39,7 +39,7 @@ uint32_t snapshot_holders(const struct snapshot *snapshot, const struct buffers_
 			all[count++].frame = i;
 		}
 	qsort(all, count, sizeof *all, snapshot_graph_larger);
-	count = count < most ? count : most;
+	count = SMALLER(count, most);
 	memcpy(holder, all, count * sizeof *all);
 	mem_free(all);
 	return count;

@@ -113,7 +113,7 @@ enum status snapshot_group(
 	for (uint32_t i = 0; groups->alloc && i < buffers->n; i++)
 		if (!facts->origin[i].before)
 			groups->alloc[groups->allocs++] = i;
-	uint32_t begin = most < GROUPS ? most : GROUPS,
+	uint32_t begin = SMALLER(most, GROUPS),
 			 each = groups->allocs > most ? (groups->allocs + begin - 1) / begin : 1;
 	NEED(groups->alloc && mem_reserve(&groups->first, &grouping.group_room, 1, sizeof *groups->first));
 	for (uint32_t from = 0; from < groups->allocs; from += each)

@@ -93,7 +93,7 @@ static ssize_t read_page(void *context, void *buffer, size_t size, struct error 
 		return page_decode(page, buffer, size, error);
 	if (page->at == page->have && page->have)
 		return page->inner.read(page->inner.context, buffer, size, error);
-	size_t part = page->have - page->at < size ? page->have - page->at : size;
+	size_t part = SMALLER(page->have - page->at, size);
 	memcpy(buffer, page->chunk + page->at, part);
 	page->at += part;
 	return (ssize_t)part;

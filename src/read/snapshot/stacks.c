@@ -109,7 +109,7 @@ uint32_t stacks_add(struct stacks *stacks, uint32_t inner, const uint32_t *frame
 	uint32_t before = inner ? stacks->stack[inner - 1].count : 0;
 	if (before == STACK_FRAMES_MOST || (before >= STACK_FRAMES_SINGLE && count == 1))
 		return inner;
-	count = count > STACK_FRAMES_MOST - before ? STACK_FRAMES_MOST - before : count;
+	count = SMALLER(STACK_FRAMES_MOST - before, count);
 	if (stacks->stack_count >= NUMBERS_MOST || stacks->items >= ITEMS_MOST)
 		return 0;
 	if (!stacks_grow(&stacks->by_stack) ||

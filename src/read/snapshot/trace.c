@@ -313,7 +313,7 @@ static enum status trace_take_device(struct tracing *tracing, uint32_t device, d
 		const struct moment *moment = &tracing->moment[i];
 		if (moment->device != device || moment->at < from || moment->at >= to)
 			continue;
-		reserved = moment->reserved > reserved ? moment->reserved : reserved;
+		reserved = LARGER(moment->reserved, reserved);
 		TRY(trace_add_event(tracing, moment));
 	}
 	if (snapshot->events == first)
@@ -324,7 +324,7 @@ static enum status trace_take_device(struct tracing *tracing, uint32_t device, d
 		return fail_memory(tracing->error);
 	snapshot->trace[snapshot->traces++] = (struct snapshot_trace){ first, snapshot->events - first, number };
 	snapshot->segment[snapshot->segments++] =
-		(struct snapshot_segment){ INT64_MIN, reserved > 0 ? reserved : 0, blocks, snapshot->blocks - blocks, number };
+		(struct snapshot_segment){ INT64_MIN, LARGER(reserved, 0), blocks, snapshot->blocks - blocks, number };
 	return OK;
 }
 

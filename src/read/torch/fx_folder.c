@@ -63,7 +63,7 @@ static int fx_folder_compare(const void *a, const void *b)
 {
 	const struct file *left = a, *right = b;
 	size_t parent[2] = { parent_of(left->name), parent_of(right->name) };
-	int order = memcmp(left->name, right->name, parent[0] < parent[1] ? parent[0] : parent[1]);
+	int order = memcmp(left->name, right->name, SMALLER(parent[0], parent[1]));
 	if (order || parent[0] != parent[1])
 		return order ? order : parent[0] < parent[1] ? -1 : 1;
 	if (left->number != right->number)
@@ -92,7 +92,7 @@ static const char *fx_folder_origin_of(
 	char id[300];
 	const char *process = strstr(file->name, "pid_"), *slash = process ? strchr(process, '/') : NULL;
 	bool short_id = several && slash && slash < file->name + parent;
-	PRINT_TO(id, "%.*s/%.*s", short_id ? (int)(slash - process > 100 ? 100 : slash - process) : 0,
+	PRINT_TO(id, "%.*s/%.*s", short_id ? (int)SMALLER(100, slash - process) : 0,
 		short_id ? process : "", end - parent > 150 ? 150 : (int)(end - parent), file->name + parent);
 	const char *text = short_id ? id : several ? file->name : id + 1;
 	return origin->id = arena_text(&folder->arena, text, text == file->name ? end : strlen(text));

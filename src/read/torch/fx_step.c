@@ -158,7 +158,7 @@ static uint32_t mesh_axes(const struct fx_graph *graph)
 {
 	uint32_t axes = 0;
 	for (uint32_t v = 0; graph && v < graph->values; v++)
-		axes = graph->value[v].places.axes > axes ? graph->value[v].places.axes : axes;
+		axes = LARGER(graph->value[v].places.axes, axes);
 	return axes;
 }
 
@@ -195,7 +195,7 @@ static uint32_t fx_step_add_tensor(
 		return NONE;
 	}
 	if (like && !like->unsized && bits_of(like, &kept))
-		bits = kept > bits ? kept : bits;
+		bits = LARGER(kept, bits);
 	if (!tensor.has_shape)
 		tensor.shape = NULL, tensor.dims = 0;
 	tensor.bytes = value->unsized ? 0 : (bits + 7) / 8;
@@ -286,7 +286,7 @@ static uint32_t group_size(struct making *making, const struct fx_node *node)
 		making->unsized += size == 0;
 		making->group = size == 0 && !making->group ? node->text : making->group;
 	}
-	making->ranks = size > making->ranks ? size : making->ranks;
+	making->ranks = LARGER(size, making->ranks);
 	return size;
 }
 
@@ -650,7 +650,7 @@ struct graph *fx_step(const struct fx_log *log, uint32_t wanted, struct error *e
 		status = fx_step_find_groups(&making);
 	if (status == OK) {
 		uint32_t first = mesh_axes(offer[chosen].first), second = mesh_axes(offer[chosen].backward);
-		making.axes = first > second ? first : second;
+		making.axes = LARGER(first, second);
 		status = fx_step_make(&making, &offer[chosen]);
 	}
 	if (status == OK)

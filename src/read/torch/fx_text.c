@@ -46,7 +46,7 @@ struct reader {
 static enum status fx_text_bad(struct reader *reader, const char *what, struct span name)
 {
 	reader->error->line = reader->line;
-	return refuse(reader->error, "%s \"%.*s\"", what, (int)(name.end - name.at > 60 ? 60 : name.end - name.at),
+	return refuse(reader->error, "%s \"%.*s\"", what, (int)SMALLER(60, name.end - name.at),
 		name.at);
 }
 
@@ -126,7 +126,7 @@ static struct span without_prefix(struct reader *reader, struct span line)
 	while (fx_text_starts(line, "[") && fx_text_find(line, "]")) {
 		const char *close = fx_text_find(line, "]");
 		if (digits((struct span){ line.at + 1 + (line.at[1] == '!'), close }, 1)) /* "!0/2/0": compiled autograd's */
-			PRINT_TO(reader->id, "%.*s", (int)(close - line.at - 1 > 60 ? 60 : close - line.at - 1),
+			PRINT_TO(reader->id, "%.*s", (int)SMALLER(60, close - line.at - 1),
 				line.at + 1);
 		line.at = close + 1 + (close + 1 < line.end && close[1] == ' ');
 	}
@@ -221,7 +221,7 @@ static int fx_text_dtype_of(struct span span)
 	} others[] = { { "b8", DTYPE_BOOL }, { "f8e4m3fn", DTYPE_F8E4M3 }, { "f8e4m3fnuz", DTYPE_F8E4M3 },
 		{ "f8e5m2fnuz", DTYPE_F8E5M2 }, { "f8e8m0fnu", DTYPE_U8 }, { "f4e2m1fn_x2", DTYPE_U8 }, { "c32", DTYPE_I32 } };
 	char name[16];
-	PRINT_TO(name, "%.*s", (int)(fx_text_length_of(span) > 15 ? 15 : fx_text_length_of(span)), span.at);
+	PRINT_TO(name, "%.*s", (int)SMALLER(15, fx_text_length_of(span)), span.at);
 	FOR(i, COUNT_OF(others))
 		if (strcmp(others[i].name, name) == 0)
 			return others[i].dtype;
@@ -602,7 +602,7 @@ static enum status read_results(struct reader *reader, struct span line)
 			fx_text_starts(word, "_out_spec"))
 			continue;
 		char name[301];
-		PRINT_TO(name, "%.*s", (int)(fx_text_length_of(word) > 300 ? 300 : fx_text_length_of(word)), word.at);
+		PRINT_TO(name, "%.*s", (int)SMALLER(300, fx_text_length_of(word)), word.at);
 		uint32_t id = names_find(&reader->names, name);
 		if (id == NONE && strcmp(name, "None") != 0)
 			continue;

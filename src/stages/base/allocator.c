@@ -6,7 +6,7 @@ static int64_t allocator_first_use(const struct graph *graph, const uint32_t *po
 {
 	uint32_t first = NONE;
 	FOR_ITEMS(user, &graph->users, storage)
-		first = position[user] < first ? position[user] : first;
+		first = SMALLER(position[user], first);
 	return first == NONE ? 0 : first;
 }
 

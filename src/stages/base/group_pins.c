@@ -75,8 +75,8 @@ static enum status group_pins_join_row(const struct buffers *buffers, const uint
 		blocks->block[i] = b;
 		blocks->from[i] = made->size[b];
 		made->size[b] += buffers->size[i];
-		made->lower[b] = buffers->lower[i] < made->lower[b] ? buffers->lower[i] : made->lower[b];
-		made->upper[b] = buffers->upper[i] > made->upper[b] ? buffers->upper[i] : made->upper[b];
+		made->lower[b] = SMALLER(buffers->lower[i], made->lower[b]);
+		made->upper[b] = LARGER(buffers->upper[i], made->upper[b]);
 	}
 	return OK;
 }

@@ -96,7 +96,7 @@ void key_add_bytes(struct key *key, const void *bytes, size_t size)
 	key_add(key, size);
 	for (; size; ) {
 		uint64_t word = 0;
-		size_t take = size < sizeof word ? size : sizeof word;
+		size_t take = SMALLER(size, sizeof word);
 		memcpy(&word, at, take);
 		key_add(key, word);
 		at += take;

@@ -161,7 +161,7 @@ static enum status take_fewer(const struct choosing *choosing, const bool *wante
 static enum status try_stalls(const struct choosing *choosing, const bool *wanted, struct away *best)
 {
 	enum status status = OK;
-	int64_t most = best->least < choosing->fitted->total ? best->least : choosing->fitted->total;
+	int64_t most = SMALLER(best->least, choosing->fitted->total);
 	for (int part = 1; part <= 4 && status == OK && most > 0; part++) {
 		struct away other;
 		status = fit_offload_look(choosing, wanted, most / 5 * part, ALL, &other);

@@ -252,11 +252,11 @@ static int64_t longest_way(const struct graph *graph, const struct step_costs *c
 	FOR(op, graph->ops) {   /* in a topological order */
 		end[op] = 0;
 		FOR_ITEMS(before, &graph->pred, op)
-			end[op] = end[before] > end[op] ? end[before] : end[op];
+			end[op] = LARGER(end[before], end[op]);
 		end[op] += costs->time[op];
 		FOR(a, costs->axes)
 			end[op] += costs->inside[(size_t)op * costs->axes + a];
-		longest = end[op] > longest ? end[op] : longest;
+		longest = LARGER(end[op], longest);
 	}
 	return longest;
 }
@@ -280,7 +280,7 @@ int64_t plan_time_least(const struct graph *graph, const struct sharded *sharded
 			least = added(least, timing.passes - 1, longest_way(graph, &timing.costs, end));
 		}
 		FOR(s, 1 + timing.costs.axes)
-			least = busy[s] > least ? busy[s] : least;
+			least = LARGER(busy[s], least);
 	}
 	arena_free(&timing.arena);
 	return least;

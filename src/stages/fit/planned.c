@@ -263,7 +263,7 @@ static enum status fit_planned_take(struct rivals *rivals, int64_t limit)
 	fitted->planned = true;
 	fitted->impossible = false;
 	fitted->cap = rivals->budget;
-	fitted->replayed = fitted->replayed < limit ? fitted->replayed : limit;
+	fitted->replayed = SMALLER(fitted->replayed, limit);
 	return status;
 }
 

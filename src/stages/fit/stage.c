@@ -127,7 +127,7 @@ static enum status order_step(
 	const struct ordering *ordering = context;
 	uint64_t ticks = ORDER_OP_TICKS * (graph->ops + 1u);
 	struct order_options options = {
-		.strategy = ORDER_BEST, .ticks = ticks < ORDER_TICKS ? ticks : ORDER_TICKS, .ceiling = ceiling,
+		.strategy = ORDER_BEST, .ticks = SMALLER(ticks, ORDER_TICKS), .ceiling = ceiling,
 		.brief = true
 	};
 	struct control own = { .cancel = control->cancel };
@@ -309,7 +309,7 @@ static enum status note_away(struct stage_context *stage, const struct scenario 
 			fitted->moved += bytes;
 		}
 	fitted->stall = stall > before ? stall - before : 0;
-	fitted->pinned_stall = before > 0 ? before : 0;
+	fitted->pinned_stall = LARGER(before, 0);
 	return stall < 0 || before < 0 ? NO_MEMORY : OK;
 }
 

@@ -92,7 +92,7 @@ static uint32_t microbatches_held(const struct choosing *choosing, uint32_t rank
 	/* what gradients of weights make themselves doesn't wait for them */
 	uint32_t waiting = weight && between && !cut->weight[maker] ? (held ? held->between : 1) : 1;
 	uint32_t count = !held || between ? waiting : weight ? held->weight : held->input;
-	return count > 1 ? count : 1;
+	return LARGER(count, 1);
 }
 
 /* Of the rank's ops and storages what recomputation asks; each has room. */

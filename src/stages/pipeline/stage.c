@@ -384,7 +384,7 @@ static void stage_time_update(struct piping *piping, uint32_t r, int64_t rest)
 	FOR(op, cut->graph->ops)
 		if (cut_rank(cut, op) == r && cut->side[op] == SIDE_UPDATE && piping->costs.stream[op] == 0)
 			rank->update += piping->costs.time[op];
-	rank->update = rank->update < rest ? rank->update : rest;
+	rank->update = SMALLER(rank->update, rest);
 	rank->exposed = rest - rank->update;
 }
 
@@ -619,8 +619,8 @@ static struct pipelined *pipeline_stage_try_fit(struct stage_context *stage, con
 	struct pipelined *next = device ? stage_device(stage, sharded, device, limited, scenario, wish, error) : NULL;
 	for (uint32_t r = 0; next && r < next->ranks; r++) {
 		int64_t above = next->rank[r].peak - cap_of(scenario, wish);
-		next->replayed = next->rank[r].peak > next->replayed ? next->rank[r].peak : next->replayed;
-		fit->cap[r] -= above > 0 ? above : 0;
+		next->replayed = LARGER(next->rank[r].peak, next->replayed);
+		fit->cap[r] -= LARGER(above, 0);
 	}
 	return next;
 }

@@ -113,9 +113,9 @@ void rank_passes(const struct rank_clock *clock, struct pass_time *pass)
 		uint32_t op = model->sequence[i], own = clock->segment[model->of[op]];
 		if (model->stream[op] != 0 || model->time[op] == 0)
 			continue;
-		latest = own > latest ? own : latest;
+		latest = LARGER(own, latest);
 		pass[latest].waits -= model->time[op];
-		pass[latest].time = clock->time.start[op] < pass[latest].time ? clock->time.start[op] : pass[latest].time;
+		pass[latest].time = SMALLER(clock->time.start[op], pass[latest].time);
 	}
 	int64_t end = clock->time.total;
 	for (uint32_t k = passes; k-- > 0;) {    /* from when it begins to how long it takes */

@@ -160,7 +160,7 @@ enum status shard_job_published(struct shard_job *job, struct sharding *sharding
 	struct degrees degrees[DEGREES_MAX];
 	uint32_t all = published_degrees(job, degrees),
 			 most = job->wish->least ? 1 : 1 + PUBLISHED_WORK / (job->shared->graph->ops + 1),
-			 count = all < most ? all : most;   /* auto: one, as a candidate of many */
+			 count = SMALLER(all, most);   /* auto: one, as a candidate of many */
 	struct published_mesh *MAKE(mesh, count), *best = NULL;
 	*sharding = (struct sharding) { 0 };
 	NEED(mesh);

@@ -21,7 +21,7 @@ static void rivals_keep_expert(struct shard_job *job, const struct shard_choice 
 enum status shard_job_expert(struct shard_job *job, uint32_t most, struct shard_choice *best)
 {
 	struct degrees degrees[DEGREES_MAX];
-	uint32_t all = degrees_of_search(job->scenario, degrees, DEGREES_MAX), count = all < most ? all : most;
+	uint32_t all = degrees_of_search(job->scenario, degrees, DEGREES_MAX), count = SMALLER(all, most);
 	struct sharding_sum *sum = sharding_sum_new(
 		&job->shared->units, job->clock.clock, SHARD_EXPOSED, job->clock.microbatches);
 	enum status status = sum ? OK : fail_memory(job->error);
