@@ -96,82 +96,13 @@ static int64_t for_same_work(const struct fit_way *way, int64_t time)
 	return time / way->done * way->whole + time % way->done * way->whole / way->done;
 }
 
-/* The loss, or what reads the same scores. */
-static bool is_of_loss(const struct rules *rules, const struct graph *graph, uint32_t op)
-{
-	bool loss = rules_traits(rules, graph->op[op].type) & (TRAIT_CLASSES | TRAIT_WIDE);
-	FOR_ITEMS(read, &graph->reads, op) {
-		uint32_t storage = graph->tensor[read].storage;
-		FOR_ITEMS(user, &graph->users, storage)
-			loss |= (rules_traits(rules, graph->op[user].type) & TRAIT_CLASSES) != 0;
-	}
-	return loss;
-}
-
-/* What makes an op need less at a time, by what it is. */
-static const char *advice_for(const struct rules *rules, const struct graph *graph, uint32_t op)
-{
-	const struct op *record = &graph->op[op];
-	const struct rule *rule = rules_find(rules, record->type);
-	uint32_t traits = rules_traits(rules, record->type);
-	if (record->phase == PHASE_UPDATE)
-		return "It is the weight update's: an update in slices or in one kernel, an optimizer with less state, or ZeRO "
-			   "helps.";
-	if (is_of_loss(rules, graph, op))
-		return "It is the loss's: a loss taken in chunks of the tokens helps, and a smaller batch or sequence.";
-	if (traits & (TRAIT_SOFTMAX | TRAIT_MAXIMA_OF_ROWS | TRAIT_SUMS_OF_ROWS))
-		return "It holds an attention's scores: attention in one kernel helps, and a shorter sequence.";
-	if (traits & (TRAIT_SCATTER | TRAIT_EMBEDDING))
-		return "It holds a whole table: tensor parallelism cuts it.";
-	if (rule && rule_contracts(rule) && csr_length(&graph->writes, op) > 1)
-		return "It makes several gradients at once: one after the other, it needs less; so it does with a smaller batch.";
-	return "A smaller batch or sequence, a narrower precision or more devices help.";
-}
-
-static bool fit_list_is_larger(const struct graph *graph, uint32_t one, uint32_t other)
-{
-	int64_t a = graph->storage[one].bytes, b = graph->storage[other].bytes;
-	return a > b || (a == b && one < other);
-}
-
-/* The names and bytes of what an op reads and writes, the largest first, and what is there all along. */
-static void fit_list_holds(const struct graph *graph, uint32_t op, char *text, size_t size)
-{
-	struct words words = { text, size, 0 };
-	int64_t bytes[KIND_COUNT] = { 0 };
-	uint32_t last = NONE;
-	char amount[32];
-	FOR_INT(shown, 4) {
-		uint32_t most = NONE;
-		FOR_ITEMS(next, &graph->touches, op)
-			if ((last == NONE || fit_list_is_larger(graph, last, next)) &&
-				(most == NONE || fit_list_is_larger(graph, next, most)))
-				most = next;
-		if (most == NONE)
-			break;
-		last = most;
-		uint32_t tensor = graph->members.item[graph->members.start[most]];
-		words_add(&words, "%s%.60s %s", shown ? ", " : "", graph->tensor[tensor].name, BYTES(graph->storage[most].bytes));
-	}
-	FOR(s, graph->storages)
-		bytes[graph->storage[s].kind] += graph->storage[s].persistent ? graph->storage[s].bytes : 0;
-	FOR_INT(kind, KIND_COUNT)
-		if (bytes[kind] > 0)
-			words_add(&words, "; %s %s", kind_names[kind], bytes_text(bytes[kind], amount, sizeof amount));
-}
-
 /* Where operands of an op forbid every recomputation. */
-static void fit_list_prove(const struct transformed *transformed, const struct rules *rules, struct fit_proof *proof)
+static void fit_list_prove(const struct transformed *transformed, const struct rules *rules, struct why_not *proof)
 {
 	const struct fitted *fitted = transformed->fitted;
-	*proof = (struct fit_proof){ .advice = NULL };
-	if (transformed->sharded || transformed->pipelined || !fitted || !fitted->capped || !fitted->impossible)
-		return;
-	const struct op *op = &fitted->step->op[fitted->certificate.op];
-	PRINT_TO(proof->op, "%.60s (%.40s)%s%.50s%s%.50s", op->name, op->type, op->src ? " at " : "",
-		op->src ? op->src : "", op->module && *op->module ? " in " : "", op->module ? op->module : "");
-	fit_list_holds(fitted->step, fitted->certificate.op, proof->holds, sizeof proof->holds);
-	proof->advice = advice_for(rules, fitted->step, fitted->certificate.op);
+	*proof = (struct why_not){ .advice = NULL };
+	if (!transformed->sharded && !transformed->pipelined && fitted && fitted->capped && fitted->impossible)
+		why_not_of(fitted->step, fitted->certificate.op, 0, rules, proof);
 }
 
 enum status fit_plan(struct planner *planner, struct graph *graph, const struct scenario *scenario,

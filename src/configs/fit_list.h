@@ -18,20 +18,13 @@ extern const char *const fit_meaning_names[FIT_MEANING_COUNT], *const fit_meanin
 #define FIT_SET_SIZE 160
 #define FIT_PROGRAM "order=program "  /* changes of a step that is its program's as it is leave its order */
 
-/* The op whose operands alone are above the cap, whatever is computed again. */
-struct fit_proof {
-	char op[200];   /* its name, type, place in the source, module; "": there is no such proof */
-	char holds[400];   /* its operands, the largest first, and what stays beside them, by kind */
-	const char *advice;   /* what helps such an op */
-};
-
 /* What a plan comes to. */
 struct fit_came {
 	int64_t needs, step;   /* bytes, the ledger's sum, on the device that needs most; picoseconds of a step */
 	double rate;   /* tokens, or where it has none samples, of a second and all devices */
 	bool tokens;
 	char guesses[GUESSES_BYTES];   /* notes_guesses() */
-	struct fit_proof proof;
+	struct why_not proof;
 };
 
 struct fit_way {
@@ -59,7 +52,7 @@ struct fit_list {
 								can't be planned */
 	uint32_t ways, fitting, useless;   /* useless: changes planned that save nothing, not in the list */
 	uint32_t tried, all;   /* changes planned by now, of all that are to be */
-	struct fit_proof proof;   /* of the step, whatever runs again */
+	struct why_not proof;   /* of the step, whatever runs again */
 };
 
 /* Bytes that the best single change of a way's group takes off: by its plan, or at most by a bound. 0: none, or an

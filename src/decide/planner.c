@@ -62,6 +62,8 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 	}
 	if (plan && depth != PLAN_QUICK)
 		plan = planner_take_bound(&stage, plan, error);
+	if (plan)
+		plan_find_why_not(plan, planner->rules);
 	/* Whatever ended early did so because of this, and what saw nothing of it need not say so itself. */
 	if (plan && depth == PLAN_COMPLETE && control_status(&planner->control) == CANCELLED)
 		plan->limited = true;

@@ -3,6 +3,7 @@
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     plan            the result; questions that all readers ask
  *     verdict         whether it fits its device
+ *     why_not         the op for which a step can't keep its limit
  *     fsdp            what PyTorch reserves where fully_shard runs the step
  *     weigh           how much memory plans keep
  *     host_pool       host memory of offloaded tensors
@@ -48,6 +49,20 @@ struct planned_rank {
 	int64_t bytes[KIND_COUNT], workspace; /* at the peak */
 };
 
+/* An op that needs more than a limit leaves, in every order. */
+struct why_not {
+	char op[200];   /* its name, type, place in the source, module */
+	char holds[400];   /* its operands, the largest first, what stays beside them, by kind, and all else */
+	const char *advice;   /* what helps such an op; NULL: there is none */
+	int64_t least;   /* bytes, the lowest limit that this doesn't forbid */
+	bool reruns;   /* nor does any recomputation help */
+};
+/* Of an op that needs so many bytes; 0: more than there is. O(storages). */
+void why_not_of(const struct graph *graph, uint32_t op, int64_t least, const struct rules *rules, struct why_not *why);
+/* One sentence, and the advice. Returns text. */
+char *why_not_text(const struct why_not *why, char *text, size_t size);
+#define WHY_NOT_TEXT 900
+
 struct plan {
 	struct graph *input;          /* as read */
 	struct graph *graph;          /* as planned (the reported rank's per-device graph); input where no stage changed it */
@@ -82,6 +97,7 @@ struct plan {
 	bool kept;                    /* recompute=auto: planned as recompute=none is, as that keeps the cap */
 	struct stage_run run[STAGE_COUNT];
 	char notes[NOTES_BYTES];      /* the stages', and what choosing between plans has to say: sentences, one a line */
+	struct why_not why_not;
 	bool limited;                 /* cut short by --time, a cancel or a signal */
 	bool complete;                /* false: a better plan of the same scenario may follow */
 	uint64_t fingerprint;         /* of graph and scenario: equal plans have equal fingerprints */
@@ -94,6 +110,9 @@ static inline bool plan_cut_short(const struct plan *plan)
 {
 	return plan->limited || !plan->complete;
 }
+
+/* Where no order keeps the limit, why_not: the op that shows it. O(storages). */
+void plan_find_why_not(struct plan *plan, const struct rules *rules);
 
 struct plan *plan_retain(struct plan *plan);
 void plan_release(struct plan *plan);

@@ -149,6 +149,14 @@ static void plan_json_write_verdict(const struct plan *plan, struct json *json)
 		json_write_text(json, "fits", fits_text[verdict.fits]);
 	}
 	json_write_text(json, "verdict", verdict_text(&verdict, text, sizeof text));
+	if (plan->why_not.advice) {
+		json_open_object(json, "why_not_less");
+		json_write_integer(json, "least_bytes", plan->why_not.least);
+		json_write_text(json, "op", plan->why_not.op);
+		json_write_text(json, "operands", plan->why_not.holds);
+		json_write_text(json, "advice", plan->why_not.advice);
+		json_close(json);
+	}
 }
 
 static void write_memory(const struct plan *plan, struct json *json)

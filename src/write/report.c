@@ -180,7 +180,7 @@ static void report_write_verdict(const struct plan *plan, FILE *stream)
 {
 	struct verdict verdict = plan_verdict(plan);
 	const struct allocated *played = &plan->pytorch[plan->allocator == ALLOCATOR_EXPANDABLE];
-	char text[VERDICT_TEXT];
+	char text[VERDICT_TEXT], why[WHY_NOT_TEXT];
 	fputc('\n', stream);
 	FOR_INT(part, LEDGER_PARTS)
 		if (verdict.part[part] > 0 || (part == PART_CONTEXT && plan->scenario.value[K_reserve] == KNOB_GIVEN))
@@ -192,6 +192,8 @@ static void report_write_verdict(const struct plan *plan, FILE *stream)
 	if (verdict.cap >= 0)
 		line(stream, "memory cap", verdict.cap, "");
 	fprintf(stream, "  %s\n", verdict_text(&verdict, text, sizeof text));
+	if (plan->why_not.advice)
+		fprintf(stream, "  why not less: %s\n", why_not_text(&plan->why_not, why, sizeof why));
 	if (plan->allocator == ALLOCATOR_EXPANDABLE && verdict.fits == FITS_YES)
 		fprintf(stream, "  to run it so: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n");
 	if (plan->allocator != ALLOCATOR_PLAN && played->breaks >= 0 && plan->graph->ops > 0)

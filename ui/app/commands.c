@@ -558,6 +558,19 @@ static void with_text(struct app *app, enum command_id command, const char *text
 		go_to_name(app, text);
 }
 
+/* Why the plan can't keep its limit, and what was assumed for it. */
+static void commands_notes(struct app *app)
+{
+	const struct plan *plan = app->plan;
+	char why[WHY_NOT_TEXT] = "";
+	if (plan && plan->why_not.advice)
+		why_not_text(&plan->why_not, why, sizeof why);
+	view_say(&app->model, "%s%s%s", why, *why ? " " : "",
+		plan && *plan->notes ? plan->notes : *why ? "" : "nothing was assumed for this plan");
+	for (char *at = app->model.message; *at; at++)
+		*at = *at == '\n' ? ' ' : *at;
+}
+
 /* Commands of the explorer itself. False for others. */
 static bool run_own(struct app *app, enum command_id command, const char *arguments)
 {
@@ -601,9 +614,7 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 		break;
 	}
 	case COMMAND_NOTES:
-		view_say(&app->model, "%s", app->plan && *app->plan->notes ? app->plan->notes : "nothing was assumed for this plan");
-		for (char *at = app->model.message; *at; at++)
-			*at = *at == '\n' ? ' ' : *at;
+		commands_notes(app);
 		break;
 	case COMMAND_HIDE:
 		app->panel_hidden = !app->panel_hidden;

@@ -473,7 +473,9 @@ static void step_draw_next(struct frame *frame, int y, const struct model *model
 	} else
 		PRINT_TO(text, "%s",
 			verdict->fits == FITS_ANY ? "type a size or a GPU, such as 24 or h100: what fits is planned"
-			: fits_runs(verdict->fits) ? "it fits; S: every way to use more devices" : "plan what makes it fit");
+			: fits_runs(verdict->fits) ? "it fits; S: every way to use more devices"
+			: verdict->fits == FITS_NO ? "plan what makes it fit (:notes says why no order does)"
+			: "plan what makes it fit");
 	frame_text(frame, 1, y, 5, ROLE_LABEL, "next");
 	frame_text(frame, 7, y, 2, ROLE_KEY, "f");
 	frame_words(frame, 10, y, frame->window.width - 10, ROLE_TEXT, text);

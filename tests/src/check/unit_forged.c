@@ -503,11 +503,11 @@ Test(forged, tensor_parallel)
 }
 Test(forged, searched)
 {
-	forge("gpt1", "devices=4 strategy=minred curve=on order=list layout=bestfit", test_rounds(600, 4));
+	forge("gpt1", "devices=4 strategy=minred curve=on order=list layout=bestfit", test_rounds(400, 4));
 }
 Test(forged, searched_under_a_cap)
 {
-	forge("gpt1", "devices=2 strategy=auto memory=3MiB order=list layout=bestfit", test_rounds(800, 4));
+	forge("gpt1", "devices=2 strategy=auto memory=3MiB order=list layout=bestfit", test_rounds(400, 4));
 }
 Test(forged, searched_over_two_axes)
 {
