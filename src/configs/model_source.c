@@ -6,6 +6,7 @@
 #include "src/base/complain.h"
 #include "src/models/open.h"
 #include "src/scenario/own_device.h"
+#include "src/scenario/profiles.h"
 
 #define LAYERS_BUILT 3  /* of a built-in model whose layers repeat: the others are copies of one of them */
 
@@ -178,6 +179,12 @@ static bool model_source_take_sizes(struct model_source *source, const char *tex
 	return true;
 }
 
+/* Models whose loss and kernels can be fused. */
+static bool model_source_has_kernels(const struct model_config *config)
+{
+	return config->family == FAMILY_LLAMA || config->family == FAMILY_DEEPSEEK;
+}
+
 static const struct model_preset *preset_of(const char *name)
 {
 	char word[64];
@@ -221,8 +228,10 @@ int model_source_open(
 	if (!source->preset && (code = open_hugging_face(source, name)) != EXIT_FINE)
 		return code;
 	if (source->preset) {
+		enum software software = (enum software)source->scenario->value[K_software];
 		source->config = source->preset->config;
 		model_config_default(&source->config);
+		source->config.eager_loss |= model_source_has_kernels(&source->config) && profile_of(software)->eager_loss;
 		if (!model_source_take_sizes(source, name + strcspn(name, ":")))
 			return EXIT_USAGE;
 		if (source->scenario->value[K_seq] != KNOB_GIVEN)
@@ -268,7 +277,10 @@ struct graph *model_source_whole(struct model_source *source, int64_t batch, str
 enum status model_source_scenario(const struct model_source *source, int64_t batch, struct scenario *scenario)
 {
 	static const enum knob_id in_the_model[] = { K_batch, K_seq, K_precision, K_optimizer };
+	struct error error;
 	NEED(scenario_copy(scenario, source->scenario) == OK);
+	if (source->preset && !source->asked.fused)
+		TRY(scenario_set(scenario, "kernels=eager", &error));
 	for (size_t i = 0; source->preset && i < COUNT_OF(in_the_model); i++)
 		scenario->value[in_the_model[i]] = knobs[in_the_model[i]].normal;
 	if (!source->preset)

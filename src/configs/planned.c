@@ -76,6 +76,13 @@ char *config_set_text(const struct scenario *scenario, char *text, size_t size)
 		else if (scenario->value[i] != knobs[i].normal)
 			used += (size_t)snprintf(text + used, size - used, " --set %s=%s", knobs[i].name,
 				knob_text((enum knob_id)i, scenario->value[i], word, sizeof word));
+	bool file = scenario_figure(scenario, FIGURE_NAME);    /* device=@FILE has them */
+	FOR_INT(figure, FIGURE_COUNT) {
+		const char *value = file ? NULL : scenario_figure(scenario, (enum figure_id)figure);
+		if (value && used < size)
+			used += (size_t)snprintf(
+				text + used, size - used, " --set %s=%s", figure_name((enum figure_id)figure), value);
+	}
 	return text;
 }
 

@@ -11,8 +11,9 @@
 
 const struct profile *profile_of(enum software software)
 {
-#define PROFILE(name, help, matrix, attention, pieces, narrow, fused, eager, casts, launch, ramp, dispatcher, told) \
-	{ name, matrix, attention, pieces, narrow, fused, eager, casts, launch, ramp, dispatcher, (told) | TELLS(NEAR) }
+#define PROFILE(name, help, matrix, attention, pieces, narrow, fused, eager, casts, launch, ramp, dispatcher, loss, \
+	told) { name, matrix, attention, pieces, narrow, fused, eager, casts, launch, ramp, dispatcher, loss, \
+	(told) | TELLS(NEAR) }
 #define X(id, ...) [SOFTWARE_##id] = PROFILE(__VA_ARGS__),
 	static const struct profile profiles[SOFTWARE_COUNT] = { SOFTWARES(X) };
 #undef X

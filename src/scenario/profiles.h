@@ -14,6 +14,7 @@ struct profile {
 	uint16_t matrix, attention, pieces, narrow, fused, eager, casts;
 	uint16_t launch, ramp;          /* nanoseconds */
 	uint16_t dispatcher;            /* of multiprocessors */
+	bool eager_loss;                /* op by op, on logits in fp32 */
 	uint32_t told;                  /* bits of enum reach: what its steps tell; the rest is assumed */
 };
 const struct profile *profile_of(enum software software);

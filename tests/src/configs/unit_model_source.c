@@ -85,3 +85,30 @@ Test(model_source, few_layers_cost_what_all_of_them_do)
 			agree(mixtures[i], &config);
 	}
 }
+
+/* What the software decides is in the line that plans a row: its loss, and kernels by themselves. */
+Test(model_source, the_software_decides_the_loss_and_rows_say_their_kernels)
+{
+	struct scenario scenario, row;
+	struct model_source source;
+	struct error error;
+	char text[1000], set[400];
+	scenario_init(&scenario);
+	cr_assert_eq(scenario_set(&scenario, "software=torchtitan", &error), OK);
+	cr_assert_eq(model_source_open(&source, "llama3-8b:fused=0", NULL, &scenario), 0);
+	cr_assert_eq(model_source_scenario(&source, 8, &row), OK);
+	model_source_line(&source, 8, config_set_text(&row, set, sizeof set), text, sizeof text);
+	cr_expect_str_eq(text,
+		"tidemark model llama3-8b --batch 8 --kernels eager --loss eager | tidemark plan - --set software=torchtitan "
+		"--set kernels=eager");
+	cr_expect_str_eq(scenario_preset(&row).eager_kernels ? "eager" : "compiled", "eager");
+	scenario_done(&row);
+	model_source_close(&source);
+	cr_assert_eq(model_source_open(&source, "llama3-8b:eager_loss=0", NULL, &scenario), 0);
+	cr_expect_not(source.asked.eager_loss, "what is said goes before what the software does");
+	model_source_close(&source);
+	cr_assert_eq(model_source_open(&source, "gpt", NULL, &scenario), 0);
+	cr_expect_not(source.asked.eager_loss, "it has no other loss");
+	model_source_close(&source);
+	scenario_done(&scenario);
+}
