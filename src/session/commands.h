@@ -56,7 +56,7 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 		"u takes it back") \
 	X(LATER, "later", "J", "", IN_ORDER, "", "move the op under the cursor one place later, and see the peak") \
 	X(CHALLENGE, "challenge", "y", "play", IN_ORDER | IN_STEP | IN_MAP, "", "order a small graph " \
-		"yourself: arrows choose an op that can run, Enter runs it, u takes it back") \
+		"yourself: arrows choose an op that can run, Enter runs it, u takes it back; in Map lay its tensors") \
 	X(HINT, "hint", "i", "hint", IN_CHALLENGE | IN_STEP, "", "in the challenge: which op to run next, and why; of a " \
 		"lesson its answer") \
 	X(SCORE, "score", "T", "score", IN_CHALLENGE, "", "in the challenge: show time and score, or hide them") \

@@ -185,7 +185,7 @@ static int draw_footer(struct app *app, const struct screen *screen)
 	struct frame *frame = &app->frame;
 	frame_window(frame, screen->footer);
 	if (app->mode == MODE_CONFIRM) {
-		frame_text(frame, 0, 0, frame->window.width, ROLE_WARN, "the file exists: overwrite it? y or n");
+		frame_rest(frame, 0, 0, ROLE_WARN, "the file exists: overwrite it? y or n");
 		return -1;
 	}
 	if (*label_of(app->mode))

@@ -596,8 +596,9 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 	case COMMAND_FIT: fit(app, arguments, false); break;
 	case COMMAND_FIT_INTO: fit(app, "", true); break;
 	case COMMAND_CURVE: draw_curve(app); break;
-	case COMMAND_CHALLENGE:
-		commands_show(app, &view_order);
+	case COMMAND_CHALLENGE: /* the map has a game of its own */
+		if (views[app->view] != &view_map)
+			commands_show(app, &view_order);
 		return in_view(app, command);
 	case COMMAND_PART:
 	case COMMAND_PART_BACK:

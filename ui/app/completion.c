@@ -3,6 +3,7 @@
 #include "src/scenario/own_device.h"
 
 #include <glob.h>
+#include <stdarg.h>
 
 #include "src/write/export.h"
 
@@ -36,50 +37,39 @@ static struct candidate_line *completion_room_for(struct completion *completion,
 	return &offer[at];
 }
 
-/* Adds head + word when the word has part in it. The place of its note, or NULL. */
-static char *completion_offer(struct completion *completion, const char *head, size_t head_length, const char *part,
-	const char *word, const char *tail)
+/* Adds what is before part + word when the word has part in it, with a note. */
+static void __attribute__((format(printf, 6, 7))) completion_offer(struct completion *completion, const char *line,
+	const char *part, const char *word, const char *tail, const char *format, ...)
 {
 	uint8_t rank = completion_rank_of(word, part);
 	struct candidate_line *room = rank < 3 ? completion_room_for(completion, rank) : NULL;
+	va_list arguments;
 	if (!room)
-		return NULL;
-	snprintf(room->line, LINE_SIZE, "%.*s%s%s", (int)head_length, head, word, tail);
-	room->note[0] = '\0';
-	room->word = (uint16_t)head_length;
+		return;
+	snprintf(room->line, LINE_SIZE, "%.*s%s%s", (int)(part - line), line, word, tail);
+	va_start(arguments, format);
+	vsnprintf(room->note, COMPLETION_NOTE, format, arguments);
+	va_end(arguments);
+	room->word = (uint16_t)(part - line);
 	room->rank = rank;
-	return room->note;
 }
 
-static void offer_noted(struct completion *completion, const char *head, size_t head_length, const char *part,
-	const char *word, const char *tail, const char *text)
-{
-	char *note = completion_offer(completion, head, head_length, part, word, tail);
-	if (note)
-		snprintf(note, COMPLETION_NOTE, "%s", text);
-}
-
-static void offer_words(
-	struct completion *completion, const char *head, size_t head_length, const char *part, const char *words)
+static void offer_words(struct completion *completion, const char *line, const char *part, const char *words)
 {
 	char word[64];
 	for (int i = 0; knob_word(words, i, word, sizeof word); i++)
-		completion_offer(completion, head, head_length, part, word, "");
+		completion_offer(completion, line, part, word, "", " ");
 }
 
 /* A knob's words, each with what it means. */
 static void offer_values(
-	struct completion *completion, const char *line, size_t head, const char *part, enum knob_id knob)
+	struct completion *completion, const char *line, const char *part, enum knob_id knob)
 {
 	char word[64], text[200];
 	const char *words = knobs[knob].type == KNOB_SWITCH ? "off|on" : knobs[knob].words;
-	for (int i = 0; knob_word(words, i, word, sizeof word); i++) {
-		char *note = completion_offer(completion, line, head, part, word, "");
-		if (note)
-			snprintf(note, COMPLETION_NOTE, "%s",
-				knob == K_device ? device_text((enum device)i, false, text, sizeof text)
-				: knob_word_help(knob, i, text, sizeof text));
-	}
+	for (int i = 0; knob_word(words, i, word, sizeof word); i++)
+		completion_offer(completion, line, part, word, "", "%s", knob == K_device
+			? device_text((enum device)i, false, text, sizeof text) : knob_word_help(knob, i, text, sizeof text));
 }
 
 static void offer_knobs(
@@ -87,45 +77,34 @@ static void offer_knobs(
 {
 	const char *value = strchr(part, '=');
 	char now[64], name[64];
-	for (int i = 0; i < KNOB_COUNT && !value; i++) {
-		char *note = completion_offer(completion, line, (size_t)(part - line), part, knobs[i].name, tail);
-		if (note)
-			snprintf(note, COMPLETION_NOTE, "%s: %s",
-				model->scenario ? knob_came_to_text((enum knob_id)i, model->scenario, &model->given, model->plan,
-									  sizeof now, now, sizeof now)
-									: "",
-				knobs[i].help);
-	}
-	for (int i = 0; i < FIGURE_COUNT && !value; i++) {
-		char *note = completion_offer(
-			completion, line, (size_t)(part - line), part, figure_name((enum figure_id)i), tail);
-		if (note)
-			snprintf(note, COMPLETION_NOTE, "a figure of the device: %s", figure_help((enum figure_id)i));
-	}
+	for (int i = 0; i < KNOB_COUNT && !value; i++)
+		completion_offer(completion, line, part, knobs[i].name, tail, "%s: %s", !model->scenario ? ""
+			: knob_came_to_text((enum knob_id)i, model->scenario, &model->given, model->plan, sizeof now, now, sizeof now),
+			knobs[i].help);
+	for (int i = 0; i < FIGURE_COUNT && !value; i++)
+		completion_offer(completion, line, part, figure_name((enum figure_id)i), tail, "a figure of the device: %s",
+			figure_help((enum figure_id)i));
 	if (!value)
 		return;
 	PRINT_TO(name, "%.*s", (int)(value - part), part);
 	enum knob_id knob = knob_find(name);
 	if (knob != KNOB_COUNT)
-		offer_values(completion, line, (size_t)(value + 1 - line), value + 1, knob);
+		offer_values(completion, line, value + 1, knob);
 }
 
 /* An op says its type, a tensor its bytes: one name may stand for both. */
 static void offer_names(struct completion *completion, const struct model *model, const char *line, const char *part,
 	bool ops, bool tensors)
 {
-	size_t head = (size_t)(part - line);
-	char *note;
 	if (!model->plan)
 		return;
 	const struct graph *graph = model->plan->graph;
 	for (uint32_t i = 0; ops && i < graph->ops; i++)
-		if ((note = completion_offer(completion, line, head, part, graph->op[i].name, "")))
-			snprintf(note, COMPLETION_NOTE, "op %u, %s", model->plan->ordered->position[i], graph->op[i].type);
+		completion_offer(completion, line, part, graph->op[i].name, "", "op %u, %s",
+			model->plan->ordered->position[i], graph->op[i].type);
 	for (uint32_t i = 0; tensors && i < graph->tensors; i++)
-		if ((note = completion_offer(completion, line, head, part, graph->tensor[i].name, "")))
-			snprintf(note, COMPLETION_NOTE, "tensor, %s %s", BYTES(graph->tensor[i].bytes),
-				kind_names[graph->tensor[i].kind]);
+		completion_offer(completion, line, part, graph->tensor[i].name, "", "tensor, %s %s",
+			BYTES(graph->tensor[i].bytes), kind_names[graph->tensor[i].kind]);
 }
 
 /* Files whose names begin with part, directories with a slash. */
@@ -138,17 +117,17 @@ static void offer_files(struct completion *completion, const char *line, const c
 		return;
 	FOR_SIZE(i, found.gl_pathc)
 		if (strlen(found.gl_pathv[i]) + (size_t)(part - line) < LINE_SIZE)
-			completion_offer(completion, line, (size_t)(part - line), part, found.gl_pathv[i], "");
+			completion_offer(completion, line, part, found.gl_pathv[i], "", " ");
 	globfree(&found);
 }
 
 static void offer_commands(struct completion *completion, const char *line, const char *part)
 {
 	FOR_INT(i, COMMAND_COUNT)
-		offer_noted(completion, line, (size_t)(part - line), part, commands[i].word, *commands[i].arguments ? " " : "",
+		completion_offer(completion, line, part, commands[i].word, *commands[i].arguments ? " " : "", "%s",
 			commands[i].help);
 	FOR(i, COUNT_OF(session_words))
-		completion_offer(completion, line, (size_t)(part - line), part, session_words[i], " ");
+		completion_offer(completion, line, part, session_words[i], " ", " ");
 }
 
 /* Types of the graph's ops, each once. */
@@ -160,7 +139,7 @@ static void offer_types(struct completion *completion, const struct model *model
 		for (uint32_t j = 0; j < completion->count && !known; j++)
 			known = strcmp(completion->offer[j].line + (part - line), graph->op[i].type) == 0;
 		if (!known)
-			completion_offer(completion, line, (size_t)(part - line), part, graph->op[i].type, "");
+			completion_offer(completion, line, part, graph->op[i].type, "", " ");
 	}
 }
 
@@ -170,29 +149,29 @@ static void offer_pin(struct completion *completion, const struct model *model, 
 	static const char by_kind[] = "type ";
 	const char *what = command_arguments(line);
 	if (part == what)
-		offer_words(completion, line, (size_t)(part - line), part, "op|tensor|layer|type");
+		offer_words(completion, line, part, "op|tensor|layer|type");
 	else if (strncmp(what, "op ", 3) == 0 && (part == what + 3 || strncmp(part - 7, "before ", 7) == 0))
 		offer_names(completion, model, line, part, true, false);
 	else if (strncmp(what, "op ", 3) == 0)
-		completion_offer(completion, line, (size_t)(part - line), part, "before", " ");
+		completion_offer(completion, line, part, "before", " ", " ");
 	else if (strncmp(what, by_kind, 5) == 0 && part == what + 5)
 		offer_types(completion, model, line, part);
 	else if (strncmp(what, by_kind, 5) == 0 || strncmp(what, "layer ", 6) == 0)
-		completion_offer(completion, line, (size_t)(part - line), part, "recompute", "");
+		completion_offer(completion, line, part, "recompute", "", " ");
 	else if (strncmp(what, "tensor ", 7) == 0 && (part == what + 7 || strncmp(part - 7, "behind ", 7) == 0))
 		offer_names(completion, model, line, part, false, true);
 	else if (strncmp(what, "tensor ", 7) == 0)
-		offer_words(completion, line, (size_t)(part - line), part, "at|behind|shard|on");
+		offer_words(completion, line, part, "at|behind|shard|on");
 }
 
 /* Columns behind the last comma. */
 static void offer_columns(struct completion *completion, const char *line, const char *part)
 {
 	const char *comma = strrchr(part, ',');
-	offer_noted(completion, line, (size_t)(part - line), part, "usual", "", "as many of the usual columns as fit");
+	completion_offer(completion, line, part, "usual", "", "as many of the usual columns as fit");
 	part = comma ? comma + 1 : part;
 	FOR_INT(i, COLUMN_COUNT)
-		offer_noted(completion, line, (size_t)(part - line), part, columns[i].word, "", columns[i].help);
+		completion_offer(completion, line, part, columns[i].word, "", "%s", columns[i].help);
 }
 
 /* The graphs of the file that is open, by number. */
@@ -204,20 +183,18 @@ static void offer_graphs(struct completion *completion, const struct model *mode
 		char number[16];
 		size_t length = strcspn(at, "\n");
 		PRINT_TO(number, "%u", i);
-		char *note = completion_offer(completion, line, (size_t)(part - line), part, number, "");
-		if (note)
-			snprintf(note, COMPLETION_NOTE, "%.*s%s", (int)length, at, i == intake->graph ? " (this)" : "");
+		completion_offer(
+			completion, line, part, number, "", "%.*s%s", (int)length, at, i == intake->graph ? " (this)" : "");
 		at += length + (at[length] == '\n');
 	}
 }
 
 static void offer_kinds(struct completion *completion, const char *line, const char *part)
 {
-	size_t head = (size_t)(part - line);
 	FOR_INT(kind, EXPORT_KIND_COUNT)
-		offer_noted(completion, line, head, part, export_kinds[kind].name, "", export_kinds[kind].help);
-	offer_noted(completion, line, head, part, "screen", "",
-		"what you see now, as text, or as SVG where the file's name ends so");
+		completion_offer(completion, line, part, export_kinds[kind].name, "", "%s", export_kinds[kind].help);
+	completion_offer(completion, line, part, "screen", "",
+			"what you see now, as text, or as SVG where the file's name ends so");
 }
 
 /* The views that the line's kind has. */
@@ -228,8 +205,7 @@ static void offer_views(struct completion *completion, const char *line, const c
 	PRINT_TO(kind, "%.*s", (int)strcspn(begin, " "), begin);
 	FOR_INT(i, export_view_count)
 		if (export_views[i].name && export_views[i].kinds >> export_find(kind) & 1)
-			offer_noted(completion, line, (size_t)(part - line), part, export_views[i].name, "",
-				export_views[i].help ? export_views[i].help : "");
+			completion_offer(completion, line, part, export_views[i].name, "", "%s", export_views[i].help);
 }
 
 /* The options that may follow an export's kind, and their values; false where a file's name stands. */
@@ -239,10 +215,10 @@ static bool offer_export(struct completion *completion, const char *line, const 
 	if (head >= 7 && strncmp(part - 7, "--view ", 7) == 0)
 		offer_views(completion, line, part);
 	else if (head >= 8 && strncmp(part - 8, "--stage ", 8) == 0)
-		offer_words(completion, line, head, part, "input|device");
+		offer_words(completion, line, part, "input|device");
 	else if (*part == '-') {
-		offer_noted(completion, line, head, part, "--view", " ", "which drawing or figure");
-		offer_noted(completion, line, head, part, "--stage", " ", "input: the graph as read; device: as planned");
+		completion_offer(completion, line, part, "--view", " ", "which drawing or figure");
+		completion_offer(completion, line, part, "--stage", " ", "input: the graph as read; device: as planned");
 	} else
 		return false;
 	return true;

@@ -164,6 +164,16 @@ int frame_text(struct frame *frame, int x, int y, int width, enum role role, con
 	return column - x;
 }
 
+int frame_rest(struct frame *frame, int x, int y, enum role role, const char *text)
+{
+	return frame_text(frame, x, y, frame->window.width - x, role, text);
+}
+
+void frame_no_memory(struct frame *frame)
+{
+	frame_rest(frame, 0, 0, ROLE_BAD, status_text(NO_MEMORY));
+}
+
 int frame_name(struct frame *frame, int x, int y, int width, enum role role, const char *name)
 {
 	int whole = text_cells(name);
@@ -184,7 +194,7 @@ int frame_print(struct frame *frame, int x, int y, enum role role, const char *f
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
-	return frame_text(frame, x, y, frame->window.width - x, role, text);
+	return frame_rest(frame, x, y, role, text);
 }
 
 void frame_right(struct frame *frame, int x, int y, enum role role, const char *text)
@@ -311,6 +321,14 @@ void frame_mark(struct frame *frame, struct rect rect, enum mark mark)
 			if (cell)
 				cell->marks |= (uint8_t)mark;
 		}
+}
+
+void frame_axes(struct frame *frame, struct rect rect)
+{
+	for (int y = rect.y; y < rect.y + rect.height; y++)
+		frame_glyph(frame, rect.x - 1, y, GLYPH_VERTICAL, ROLE_LINE);
+	frame_glyph(frame, rect.x - 1, rect.y + rect.height, GLYPH_BOTTOM_LEFT, ROLE_LINE);
+	frame_repeat(frame, rect.x, rect.y + rect.height, rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
 }
 
 void frame_select(struct frame *frame, int y)

@@ -93,7 +93,10 @@ void frame_line(struct frame *frame, int x, int y, enum role role);
 uint32_t frame_code(const struct frame *frame, enum glyph glyph);
 /* Text in at most width cells; returns the cells used. */
 int frame_text(struct frame *frame, int x, int y, int width, enum role role, const char *text);
-/* The same, but what doesn't fit loses its middle, so that both ends of a long name stay readable. */
+/* The same up to the window's right end. */
+int frame_rest(struct frame *frame, int x, int y, enum role role, const char *text);
+void frame_no_memory(struct frame *frame);
+/* As frame_text(), but what doesn't fit loses its middle, so that both ends of a long name stay readable. */
 int frame_name(struct frame *frame, int x, int y, int width, enum role role, const char *name);
 /* The same, but it ends behind a whole word, with an ellipsis. */
 int frame_words(struct frame *frame, int x, int y, int width, enum role role, const char *text);
@@ -117,6 +120,8 @@ void frame_blank(struct frame *frame, struct rect rect);
 void frame_box(struct frame *frame, struct rect rect, const char *title);
 /* Adds marks to cells that are drawn already. */
 void frame_mark(struct frame *frame, struct rect rect, enum mark mark);
+/* The axes of a plot, left of its rectangle and below it. */
+void frame_axes(struct frame *frame, struct rect rect);
 /* A row of the window in reverse. */
 void frame_select(struct frame *frame, int y);
 

@@ -119,7 +119,7 @@ void history_add(struct history *history, const char *line)
 
 int line_draw(struct frame *frame, int y, const char *label, const struct line_edit *line)
 {
-	int width = frame->window.width, x = frame_text(frame, 0, y, width, ROLE_KEY, label);
+	int width = frame->window.width, x = frame_rest(frame, 0, y, ROLE_KEY, label);
 	char head[LINE_SIZE];
 	PRINT_TO(head, "%.*s", (int)line->cursor, line->text);
 	const char *text = line->text;
@@ -133,6 +133,6 @@ int line_draw(struct frame *frame, int y, const char *label, const struct line_e
 		skip -= text_cells(one);
 		cursor -= text_cells(one);
 	}
-	frame_text(frame, x, y, width - x, ROLE_TEXT, text);
+	frame_rest(frame, x, y, ROLE_TEXT, text);
 	return x + cursor;
 }

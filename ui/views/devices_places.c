@@ -147,7 +147,7 @@ static void devices_places_draw_choice(struct frame *frame, int y, const struct 
 		choice->chosen ? TIME(choice->time) : word);
 	frame_right(frame, x + 2 * AMOUNT + 1, y, time < 0 ? ROLE_GOOD : time > 0 ? ROLE_BAD : ROLE_FAINT, text);
 	x += 2 * AMOUNT + 3;
-	frame_text(frame, x, y, frame->window.width - x, ROLE_FAINT,
+	frame_rest(frame, x, y, ROLE_FAINT,
 		choice->chosen ? "as planned"
 		: choice->on == PLACE_PARTIAL ? "partial sums"
 		: "");
@@ -161,7 +161,7 @@ static void devices_places_draw_why(struct frame *frame, int y, const struct mod
 	frame_repeat(frame, 0, y, frame->window.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	x += frame_name(frame, x, y + 1, frame->window.width / 2, ROLE_TITLE, sharded->shared->graph->tensor[tensor].name) + 1;
 	const char *label = "in other placements, if nothing else changed: bytes, time of collectives";
-	frame_text(frame, x, y + 1, frame->window.width - x, ROLE_LABEL,
+	frame_rest(frame, x, y + 1, ROLE_LABEL,
 		x + text_cells(label) > frame->window.width ? "in other placements" : label);
 	y += 2;
 	FOR(a, sharded->sharding.mesh.axes) {
@@ -180,7 +180,7 @@ void places_draw(struct frame *frame, struct place_list *list, struct model *mod
 	int table = frame->window.width;
 	int name = table - PLACE - (frame->window.width >= BYTES_WIDE ? 2 : 1) * AMOUNT - (kinds ? AMOUNT : 0) - 4;
 	if (!devices_places_make_rows(list, model)) {
-		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
+		frame_no_memory(frame);
 		return;
 	}
 	name = LARGER(NAME_LEAST, name);

@@ -240,7 +240,8 @@ static void fit_draw_held(struct frame *frame, struct holders *holders, const st
 		PRINT_TO(unit, "%s", of ? of : "");
 		if (same)
 			*of = '\0';
-		words_add(&words, "%s%s %s", i ? " · " : "held by ", holder_text(plan, &holders->group[i], name, sizeof name), bytes);
+		words_add(
+			&words, "%s%s %s", i ? " · " : "held by ", holder_text(plan, &holders->group[i], name, sizeof name), bytes);
 	}
 	frame_words(frame, 0, 0, frame->window.width, ROLE_TEXT, text);
 }

@@ -114,10 +114,7 @@ static void fit_curve_draw_scales(struct frame *frame, const struct scales *scal
 {
 	char text[32];
 	int bottom = scales->rect.y + scales->rect.height, right = scales->rect.x + scales->rect.width;
-	for (int y = scales->rect.y; y < bottom; y++)
-		frame_glyph(frame, scales->rect.x - 1, y, GLYPH_VERTICAL, ROLE_LINE);
-	frame_glyph(frame, scales->rect.x - 1, bottom, GLYPH_BOTTOM_LEFT, ROLE_LINE);
-	frame_repeat(frame, scales->rect.x, bottom, scales->rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
+	frame_axes(frame, scales->rect);
 	PRINT_TO(text, "+%.3g %%", scales->top);
 	frame_right(frame, scales->rect.x - 1, scales->rect.y, ROLE_LABEL, text);
 	frame_right(frame, scales->rect.x - 1, bottom - 1, ROLE_LABEL, "+0 %");

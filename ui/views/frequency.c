@@ -122,15 +122,9 @@ bool frequency_count(
 }
 
 /* In narrow windows counts and shares give way to what is counted. */
-static bool frequency_is_narrow(const struct frame *frame)
+static bool narrow(const struct frame *frame)
 {
 	return frame->window.width < WIDE;
-}
-
-/* Where what is counted stands. */
-static int value_column(const struct frame *frame)
-{
-	return frequency_is_narrow(frame) ? 20 : 38;
 }
 
 static void frequency_draw_row(struct frame *frame, int y, const struct frequency_row *row, int64_t peak)
@@ -138,27 +132,27 @@ static void frequency_draw_row(struct frame *frame, int y, const struct frequenc
 	char text[300];
 	double share = peak > 0 ? (double)row->at_peak / (double)peak : 0;
 	frame_right(frame, 8, y, ROLE_TEXT, COUNT(row->count));
-	if (!frequency_is_narrow(frame))
+	if (!narrow(frame))
 		frame_bytes(frame, 18, y, ROLE_TEXT, row->bytes);
-	frame_bytes(frame, frequency_is_narrow(frame) ? 18 : 28, y, ROLE_TITLE, row->at_peak);
+	frame_bytes(frame, narrow(frame) ? 18 : 28, y, ROLE_TITLE, row->at_peak);
 	PRINT_TO(text, "%.1f %%", 100 * share);
-	if (!frequency_is_narrow(frame))
+	if (!narrow(frame))
 		frame_right(frame, 36, y, ROLE_TEXT, text);
 	PRINT_TO(text, "%.*s", (int)row->length, row->value);
-	int x = value_column(frame);
+	int x = narrow(frame) ? 20 : 38;
 	frame_name(frame, x, y, frame->window.width - x, *text ? ROLE_TEXT : ROLE_FAINT, *text ? text : "(none)");
 }
 
 void frequency_draw(struct frequency *frequency, const struct plan *plan, struct frame *frame)
 {
-	int width = frame->window.width, page = frame->window.height - HEAD - 1, x = value_column(frame);
+	int page = frame->window.height - HEAD - 1, x = narrow(frame) ? 20 : 38;
 	frame_right(frame, 8, 0, ROLE_LABEL, "tensors");
-	if (!frequency_is_narrow(frame)) {
+	if (!narrow(frame)) {
 		frame_right(frame, 18, 0, ROLE_LABEL, "bytes");
 		frame_right(frame, 36, 0, ROLE_LABEL, "share");
 	}
-	frame_right(frame, frequency_is_narrow(frame) ? 18 : 28, 0, ROLE_TITLE, "at peak v");
-	frame_text(frame, x, 0, width - x, ROLE_LABEL, row_field_names[frequency->field]);
+	frame_right(frame, narrow(frame) ? 18 : 28, 0, ROLE_TITLE, "at peak v");
+	frame_rest(frame, x, 0, ROLE_LABEL, row_field_names[frequency->field]);
 	frequency->top = scroll_to(frequency->top, frequency->selected, frequency->rows, page);
 	for (int i = 0; i < page && frequency->top + (uint32_t)i < frequency->rows; i++) {
 		frequency_draw_row(frame, HEAD + i, &frequency->row[frequency->top + (uint32_t)i], plan_peak(plan));

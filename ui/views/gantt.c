@@ -298,7 +298,7 @@ static void gantt_draw_legend(struct frame *frame, int y, bool split)
 	frame_glyph(frame, x, y, GLYPH_DOT, ROLE_FAINT);
 	x += 2 + frame_text(frame, x + 2, y, frame->window.width - x - 2, ROLE_FAINT, "waits") + 2;
 	if (frame->mono && frame->window.width - x >= 20)
-		frame_text(frame, x, y, frame->window.width - x, ROLE_FAINT, "x both  : some");
+		frame_rest(frame, x, y, ROLE_FAINT, "x both  : some");
 }
 
 /* ---- the slot under the cursor ---- */
@@ -342,7 +342,7 @@ static void gantt_draw_info(struct frame *frame, int y, const struct gantt *gant
 		PRINT_TO(text, "waits for %s: %s", reason.wait == WAIT_BUSY ? "its rank" : from,
 			pass_text(timetable, other, pass, sizeof pass));
 	}
-	int x = frame_text(frame, 0, y + 1, width, ROLE_TEXT, text);
+	int x = frame_rest(frame, 0, y + 1, ROLE_TEXT, text);
 	int64_t before = gantt->slot ? timetable_slot(timetable, gantt->rank, gantt->slot - 1)->end : 0;
 	if (slot->begin > before) {
 		frame_part(frame, &x, y + 1, width, ROLE_WARN, "%s idle before", TIME(slot->begin - before));

@@ -400,7 +400,7 @@ static void graph_draw(void *state, struct model *model, struct frame *frame)
 	if (model->plan->graph->ops == 0)
 		return;
 	if (!graph_prepare(view, model)) {
-		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
+		frame_no_memory(frame);
 		return;
 	}
 	view->page = height - 1 - below;

@@ -1,4 +1,4 @@
-/* map.c: where every storage and workspace lies: addresses upwards, the order to the right.
+/* map.c: where every storage and workspace lies: addresses upwards, the order to the right; and a game of laying them.
  *
  * Each half of a cell (a whole one in ASCII and without colours) shows what covers most of its
  * bytes x ops, and nothing where most of it is free. The grid is kept until plan, zoom or size change. */
@@ -138,7 +138,21 @@ static void map_legend_draw(struct frame *frame, int y, const struct tiles *tile
 	}
 }
 
+/* The user lays what comes and goes, in the order in which it is made, against the plan's arena. */
+enum { PACKED_MOST = 80 };
+struct packing {
+	bool on;
+	uint64_t serial; /* of the plan */
+	uint32_t item[PACKED_MOST], items, laid;
+	int64_t *offset; /* [items of the layout] and where each lies so far */
+	uint32_t *first; /* [items of the layout] NONE: not laid yet */
+	int64_t place[PACKED_MOST + 1]; /* where the next one fits, lowest first */
+	int places, chosen;
+	uint32_t lost; /* how many lay when the goal was out of reach for the first time; 0: it isn't */
+};
+
 struct map {
+	struct packing packing;
 	int64_t low, high; /* the addresses shown; high 0: the whole arena */
 	bool persistent_hidden;
 	struct tiles grid;
@@ -156,6 +170,20 @@ static void map_free(void *state)
 	mem_free(map->shade);
 	map->grid.tile = NULL;
 	map->shade = NULL;
+}
+
+static void packing_end(struct packing *packing)
+{
+	mem_free(packing->offset);
+	mem_free(packing->first);
+	*packing = (struct packing){ 0 };
+}
+
+static void map_close(void *state)
+{
+	struct map *map = state;
+	map_free(map);
+	packing_end(&map->packing);
 }
 
 /* ---- addresses ---- */
@@ -382,37 +410,16 @@ static void draw_selected(struct frame *frame, int y, const struct model *model)
 		plan->laid_out->last[storage]);
 	int room = width - text_cells(text) - 2;
 	int x = room >= 5 ? frame_name(frame, 0, y, room, item_role(plan, storage), storage_name(plan, storage)) + 2 : 0;
-	frame_text(frame, x, y, width - x, ROLE_TEXT, text);
+	frame_rest(frame, x, y, ROLE_TEXT, text);
 }
 
-/* One side of the selected storage: "below 12 MiB free, then left.out". */
-struct flank {
-	char text[64];
-	const char *name;
-	enum role role, of_name;
-	int cells;
-};
-
-static struct flank flank_of(const struct model *model, bool above, uint32_t item, int64_t hole)
+/* One side of the selected storage: "below 12 MiB free, then left.out". Returns text. */
+static char *map_flank(const struct model *model, bool above, uint32_t item, int64_t hole, char *text, size_t size)
 {
-	struct flank flank = { .role = hole > 0 ? ROLE_WARN : ROLE_LABEL,
-		.of_name = ROLE_FAINT,
-		.name = above ? "the arena's end" : "address 0" };
-	PRINT_TO(flank.text, hole > 0 ? "%s %s free, then " : "%s ", above ? "above" : "below",
-		BYTES(hole));
-	if (item != NONE) {
-		flank.of_name = item_role(model->plan, item);
-		flank.name = item_name(model->plan, item);
-	}
-	flank.cells = text_cells(flank.text) + text_cells(flank.name);
-	return flank;
-}
-
-/* Returns the column behind it. */
-static int draw_flank(struct frame *frame, int x, int y, int end, const struct flank *flank)
-{
-	x += frame_text(frame, x, y, end - x, flank->role, flank->text);
-	return x + frame_name(frame, x, y, end - x, flank->of_name, flank->name);
+	snprintf(text, size, "%s %s%s%s", above ? "above" : "below", hole > 0 ? BYTES(hole) : "",
+		hole > 0 ? " free, then " : "",
+		item != NONE ? item_name(model->plan, item) : above ? "the arena's end" : "address 0");
+	return text;
 }
 
 /* What lies next to the selected storage at the cursor's op, or at the nearest op at which it is alive. */
@@ -426,10 +433,11 @@ static void map_draw_neighbours(struct frame *frame, int y, const struct model *
 	uint32_t first = plan->laid_out->first[storage], last = plan->laid_out->last[storage];
 	position = position < first ? first : position > last ? last : position;
 	struct neighbours next = plan_neighbours(model->index, storage, position);
-	struct flank above = flank_of(model, true, next.above, next.hole_above),
-				 below = flank_of(model, false, next.below, next.hole_below);
-	int kept = below.cells < width / 2 ? below.cells + 2 : width / 2 + 1;
-	draw_flank(frame, draw_flank(frame, 0, y, width - kept, &above) + 2, y, width, &below);
+	char text[200];
+	map_flank(model, true, next.above, next.hole_above, text, sizeof text);
+	int x = frame_name(frame, 0, y, width / 2 - 1, next.hole_above > 0 ? ROLE_WARN : ROLE_LABEL, text) + 2;
+	map_flank(model, false, next.below, next.hole_below, text, sizeof text);
+	frame_name(frame, x, y, width - x, next.hole_below > 0 ? ROLE_WARN : ROLE_LABEL, text);
 }
 
 /* The holes at the cursor's op, and how far the arena is from the peak. */
@@ -457,17 +465,15 @@ static void map_draw_info(struct frame *frame, int y, const struct model *model)
 	frame_part(frame, &x, y + 1, width, ROLE_FAINT, "needs %s", BYTES(plan_verdict(plan).needed));
 }
 
-/* The map and the lines below it, in the frame's window. */
-static void map_draw_plot(struct map *map, const struct model *model, struct frame *frame)
+/* Boxes, addresses beside them, and the axis below. False where there is no room. */
+static bool map_draw_area(struct map *map, const struct model *model, struct frame *frame, int height)
 {
-	int left = frame->window.width >= LABELS_FROM ? LABELS : 0;
-	bool neighbours = frame->window.height >= NEIGHBOURS_FROM, legend = frame->window.height >= LEGEND_FROM;
-	int width = frame->window.width - left, height = frame->window.height - INFO_ROWS - neighbours - legend;
+	int left = frame->window.width >= LABELS_FROM ? LABELS : 0, width = frame->window.width - left;
 	if (height < 1 || width < 1 || model->plan->graph->ops == 0)
-		return;
+		return false;
 	if (!build_grid(map, model, height, width, !(frame->mono || frame->ascii))) {
-		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
-		return;
+		frame_no_memory(frame);
+		return false;
 	}
 	draw_tiles(frame, map, model, left, height);
 	int64_t low, high;
@@ -481,6 +487,16 @@ static void map_draw_plot(struct map *map, const struct model *model, struct fra
 	map->left = left;
 	map->width = width;
 	map_draw_axis(frame, model, left, height, width);
+	return true;
+}
+
+/* The map and the lines below it, in the frame's window. */
+static void map_draw_plot(struct map *map, const struct model *model, struct frame *frame)
+{
+	bool neighbours = frame->window.height >= NEIGHBOURS_FROM, legend = frame->window.height >= LEGEND_FROM;
+	int height = frame->window.height - INFO_ROWS - neighbours - legend;
+	if (!map_draw_area(map, model, frame, height))
+		return;
 	if (legend)
 		map_legend_draw(frame, height + 1, &map->grid, model->plan);
 	draw_selected(frame, height + 1 + legend, model);
@@ -492,9 +508,172 @@ static void map_draw_plot(struct map *map, const struct model *model, struct fra
 		map_draw_info(frame, height + 2 + legend + neighbours, model);
 }
 
+static bool packing_meets(const struct laid_out *laid_out, uint32_t a, uint32_t b)
+{
+	return laid_out->first[a] <= laid_out->last[b] && laid_out->first[b] <= laid_out->last[a];
+}
+
+static int64_t packing_top(const struct packing *packing, const struct laid_out *laid_out)
+{
+	int64_t top = 0;
+	FOR(i, laid_out->items)
+		top = packing->first[i] == NONE ? top : LARGER(top, packing->offset[i] + laid_out->bytes[i]);
+	return top;
+}
+
+/* Whether an item fits at an offset beside what lies. */
+static bool packing_fits(const struct packing *packing, const struct laid_out *laid_out, uint32_t item, int64_t offset)
+{
+	FOR(i, laid_out->items)
+		if (packing->first[i] != NONE && packing_meets(laid_out, i, item) &&
+			packing->offset[i] < offset + laid_out->bytes[item] && offset < packing->offset[i] + laid_out->bytes[i])
+			return false;
+	return true;
+}
+
+/* The ends of what lies, and 0, where the next one fits, lowest first. */
+static void packing_look(struct packing *packing, const struct laid_out *laid_out)
+{
+	packing->places = packing->chosen = 0;
+	if (packing->laid == packing->items)
+		return;
+	uint32_t item = packing->item[packing->laid];
+	for (int64_t at = 0; at >= 0 && packing->places <= PACKED_MOST; ) {
+		int64_t next = -1;
+		if (packing_fits(packing, laid_out, item, at))
+			packing->place[packing->places++] = at;
+		FOR(i, laid_out->items) {
+			int64_t end = packing->first[i] == NONE ? -1 : packing->offset[i] + laid_out->bytes[i];
+			if (end > at && (next < 0 || end < next) && packing_meets(laid_out, i, item))
+				next = end;
+		}
+		at = next;
+	}
+}
+
+static void packing_begin(struct packing *packing, struct model *model)
+{
+	const struct plan *plan = model->plan;
+	const struct laid_out *laid_out = plan->laid_out;
+	packing_end(packing);
+	MAKE(packing->offset, laid_out->items + 1);
+	MAKE(packing->first, laid_out->items + 1);
+	if (!packing->offset || !packing->first) {
+		packing_end(packing);
+		return;
+	}
+	int64_t base = 0;
+	uint32_t many = 0;
+	FOR(i, laid_out->items) {
+		bool stays = i < plan->graph->storages && plan->graph->storage[i].persistent && laid_out->first[i] != NONE;
+		many += laid_out->first[i] != NONE && !stays;
+		packing->first[i] = stays ? laid_out->first[i] : NONE;
+		packing->offset[i] = stays ? base : -1;
+		base += stays ? laid_out->bytes[i] : 0;
+	}
+	if (many == 0 || many > PACKED_MOST) {
+		view_say(model, "at most %d tensors are laid by hand: try samples/lessons/fragmentation.jsonl", PACKED_MOST);
+		packing_end(packing);
+		return;
+	}
+	FOR(position, plan->graph->ops)
+		FOR(i, laid_out->items)
+			if (laid_out->first[i] == position && packing->first[i] == NONE)
+				packing->item[packing->items++] = i;
+	packing->on = true;
+	packing->serial = plan->serial;
+	packing_look(packing, laid_out);
+	view_say(model, "arrows choose a place, Enter lays it, u takes it up, i says where the plan has it, y ends");
+}
+
+static bool packing_played(const struct map *map, const struct model *model)
+{
+	return map->packing.on && model->plan && map->packing.serial == model->plan->serial;
+}
+
+/* The plan with what lies, and the next one where it would. */
+static void packing_draw(struct map *map, const struct model *model, struct frame *frame)
+{
+	struct packing *packing = &map->packing;
+	const struct laid_out *plans = model->plan->laid_out;
+	struct laid_out laid_out = *plans;
+	struct plan plan = *model->plan;
+	struct model shown = *model;
+	bool ended = packing->laid == packing->items;
+	uint32_t item = ended ? NONE : packing->item[packing->laid];
+	int64_t top = packing_top(packing, plans), goal = plan_arena(model->plan);
+	int width = frame->window.width, height = frame->window.height, x = 0;
+	frame_part(frame, &x, 0, width, ROLE_LABEL, "%u of %u laid", packing->laid, packing->items);
+	frame_part(frame, &x, 0, width, top > goal ? ROLE_WARN : ROLE_TITLE, "yours %s", BYTES(top));
+	frame_part(frame, &x, 0, width, ROLE_TEXT, "goal %s", BYTES(goal));
+	if (packing->lost)
+		frame_part(frame, &x, 0, width, ROLE_WARN, "lost at %s", item_name(&plan, packing->item[packing->lost - 1]));
+	if (item != NONE) {
+		packing->first[item] = plans->first[item];
+		packing->offset[item] = packing->place[packing->chosen];
+		top = packing_top(packing, plans);
+		shown.storage = item;
+	}
+	laid_out.first = packing->first;
+	laid_out.offset = packing->offset;
+	laid_out.layout.arena = LARGER(top, goal);
+	plan.laid_out = &laid_out;
+	plan.serial = hash_join(hash_join(plan.serial, packing->laid), (uint64_t)packing->chosen + 1);
+	shown.plan = &plan;
+	frame_window(frame, (struct rect){ frame->window.x, frame->window.y + 1, width, height - 1 });
+	map_draw_area(map, &shown, frame, height - 3);
+	if (item != NONE) {
+		packing->first[item] = NONE;
+		frame_print(frame, 0, height - 2, top > goal ? ROLE_WARN : ROLE_TEXT, "%s, %s, ops %u to %u: place %d of %d, at %s%s",
+			item_name(&plan, item), BYTES(plans->bytes[item]), plans->first[item], plans->last[item], packing->chosen + 1,
+			packing->places, BYTES(packing->place[packing->chosen]), top > goal ? ", above the goal" : "");
+	} else
+		frame_rest(frame, 0, height - 2, top > goal ? ROLE_WARN : ROLE_GOOD,
+			top > goal ? "all is laid: u takes one up, y ends" : "all is laid, as low as the plan: y ends");
+}
+
+static bool packing_command(struct map *map, struct model *model, enum command_id command)
+{
+	struct packing *packing = &map->packing;
+	const struct laid_out *laid_out = model->plan->laid_out;
+	bool ended = packing->laid == packing->items;
+	uint32_t item = packing->item[ended ? packing->laid - 1 : packing->laid];
+	switch (command) {
+	case COMMAND_END:
+	case COMMAND_CHALLENGE: packing_end(packing); break;
+	case COMMAND_UP: packing->chosen += packing->chosen + 1 < packing->places; break;
+	case COMMAND_DOWN: packing->chosen -= packing->chosen > 0; break;
+	case COMMAND_HINT: view_say(model, "the plan has %s at %s", item_name(model->plan, item),
+			BYTES(laid_out->offset[item])); break;
+	case COMMAND_ACTIVATE:
+		if (ended)
+			return true;
+		packing->offset[item] = packing->place[packing->chosen];
+		packing->first[item] = laid_out->first[item];
+		packing->laid++;
+		if (!packing->lost && packing_top(packing, laid_out) > plan_arena(model->plan))
+			packing->lost = packing->laid;
+		packing_look(packing, laid_out);
+		break;
+	case COMMAND_UNDO:
+		if (packing->laid == 0)
+			return true;
+		packing->first[packing->item[--packing->laid]] = NONE;
+		packing->lost = packing->lost > packing->laid ? 0 : packing->lost;
+		packing_look(packing, laid_out);
+		break;
+	default: return view_command(model, command);
+	}
+	return true;
+}
+
 static void map_draw(void *state, struct model *model, struct frame *frame)
 {
-	map_draw_plot(state, model, frame);
+	struct map *map = state;
+	if (packing_played(map, model))
+		packing_draw(map, model, frame);
+	else
+		map_draw_plot(map, model, frame);
 }
 
 /* ---- commands ---- */
@@ -529,7 +708,10 @@ static void map_click(const struct map *map, struct model *model)
 static bool map_command(void *state, struct model *model, enum command_id command)
 {
 	struct map *map = state;
+	if (packing_played(map, model))
+		return packing_command(map, model, command);
 	switch (command) {
+	case COMMAND_CHALLENGE: packing_begin(&map->packing, model); break;
 	case COMMAND_CLICK: map_click(map, model); break;
 	case COMMAND_UP: select_next(map, model, 1); break;
 	case COMMAND_DOWN: select_next(map, model, -1); break;
@@ -549,4 +731,9 @@ static bool map_command(void *state, struct model *model, enum command_id comman
 	return true;
 }
 
-const struct view_ops view_map = { "Map", IN_MAP, sizeof(struct map), map_draw, map_command, map_free, NULL };
+static enum context map_context(const void *state, const struct model *model)
+{
+	return packing_played(state, model) ? IN_CHALLENGE : IN_MAP;
+}
+
+const struct view_ops view_map = { "Map", IN_MAP, sizeof(struct map), map_draw, map_command, map_close, map_context };

@@ -103,7 +103,7 @@ static void draw_hand(struct frame *frame, int y, const struct order_view *view,
 	}
 	int x = frame_print(frame, 0, y, ROLE_LABEL, "by hand, %u move%s: peak %s at op %u  ", schedule->moves,
 		schedule->moves == 1 ? "" : "s", BYTES(schedule->peak), schedule->peak_position);
-	frame_text(frame, x, y, frame->window.width - x, difference > 0 ? ROLE_BAD : difference < 0 ? ROLE_GOOD : ROLE_TEXT,
+	frame_rest(frame, x, y, difference > 0 ? ROLE_BAD : difference < 0 ? ROLE_GOOD : ROLE_TEXT,
 		   difference ? CHANGE(difference) : "as planned");
 }
 
@@ -118,7 +118,7 @@ static void order_draw(void *state, struct model *model, struct frame *frame)
 		return;
 	}
 	if (!order_prepare(view, model)) {
-		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
+		frame_no_memory(frame);
 		return;
 	}
 	int pane = height >= PANE_FROM ? (height - 1) * 2 / 5 : 0;

@@ -110,10 +110,7 @@ static void runs_plot_draw_scales(struct frame *frame, const struct plot *plot, 
 {
 	char text[32];
 	int bottom = plot->rect.y + plot->rect.height, right = plot->rect.x + plot->rect.width;
-	for (int y = plot->rect.y; y < bottom; y++)
-		frame_glyph(frame, plot->rect.x - 1, y, GLYPH_VERTICAL, ROLE_LINE);
-	frame_glyph(frame, plot->rect.x - 1, bottom, GLYPH_BOTTOM_LEFT, ROLE_LINE);
-	frame_repeat(frame, plot->rect.x, bottom, plot->rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
+	frame_axes(frame, plot->rect);
 	frame_bytes(frame, plot->rect.x - 1, plot->rect.y, ROLE_TEXT, (int64_t)plot->high);
 	if (plot->high > plot->low)
 		frame_bytes(frame, plot->rect.x - 1, bottom - 1, ROLE_TEXT, (int64_t)plot->low);

@@ -235,7 +235,7 @@ static void search_draw(void *state, struct model *model, struct frame *frame)
 		return;
 	}
 	if (!search_make_rows(list, model)) {
-		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
+		frame_no_memory(frame);
 		return;
 	}
 	search_draw_title(frame, model);

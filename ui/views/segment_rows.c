@@ -52,14 +52,13 @@ void segment_rule_draw(struct frame *frame, int y, const struct plan *plan, uint
 	frame_repeat(frame, 0, y, width, GLYPH_HORIZONTAL, ROLE_LINE);
 	PRINT_TO(text, " segment %u, %s, peak %s", number, phase_names[segment->phase],
 		 BYTES(segment->peak));
-	x += frame_text(frame, x, y, width - x, peak ? ROLE_PEAK : ROLE_LABEL, text);
-	x += frame_text(
-		frame, x, y, width - x, segment->exact ? ROLE_GOOD : ROLE_WARN, segment->exact ? ", exact " : ", heuristic ");
+	x += frame_rest(frame, x, y, peak ? ROLE_PEAK : ROLE_LABEL, text);
+	x += frame_rest(frame, x, y, segment->exact ? ROLE_GOOD : ROLE_WARN, segment->exact ? ", exact " : ", heuristic ");
 	if (segment->waist == NONE || width - x < 24)
 		return;
-	x += frame_text(frame, x, y, width - x, ROLE_LABEL, "to the waist ");
+	x += frame_rest(frame, x, y, ROLE_LABEL, "to the waist ");
 	x += frame_name(frame, x, y, width - x - 1, ROLE_KEY, plan->graph->op[segment->waist].name);
-	frame_text(frame, x, y, width - x, ROLE_LABEL, " ");
+	frame_rest(frame, x, y, ROLE_LABEL, " ");
 }
 
 /* "update branch of 2 ops, segments 4 to 7, runs in 5: delayed until it raises nothing" */

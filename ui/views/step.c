@@ -503,11 +503,11 @@ static void step_draw(void *state, struct model *model, struct frame *frame)
 	int width = frame->window.width, height = frame->window.height;
 	struct verdict verdict = plan_verdict(model->plan);
 	if (model->plan->graph->ops == 0) {
-		frame_text(frame, 0, 0, width, ROLE_FAINT, "this graph has no ops");
+		frame_rest(frame, 0, 0, ROLE_FAINT, "this graph has no ops");
 		return;
 	}
 	if (!step_find(view, model)) {
-		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
+		frame_no_memory(frame);
 		return;
 	}
 	bool whole = height >= SMALL;

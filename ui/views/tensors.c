@@ -178,18 +178,18 @@ static void draw_detail(
 	char place[100];
 	if (model->plan->transformed->sharded &&
 		*sharded_place_here(model->plan->transformed->sharded, graph, id, place, sizeof place))
-		x += frame_text(frame, x, y, width - x, ROLE_TITLE, place) + 2;
+		x += frame_rest(frame, x, y, ROLE_TITLE, place) + 2;
 	if (tensor->alias != NONE) {
-		x += frame_text(frame, x, y, width - x, ROLE_LABEL, "a view of ");
+		x += frame_rest(frame, x, y, ROLE_LABEL, "a view of ");
 		x += frame_name(frame, x, y, SMALLER(width - x, width / 3), ROLE_TEXT,
 				 graph->tensor[tensor->alias].name) +
 			2;
 	}
 	static const char start[] = "there from the start";
 	if (tensor->writer == NONE)
-		x += text_cells(start) <= width - x ? frame_text(frame, x, y, width - x, ROLE_LABEL, start) : width - x;
+		x += text_cells(start) <= width - x ? frame_rest(frame, x, y, ROLE_LABEL, start) : width - x;
 	else {
-		x += frame_text(frame, x, y, width - x, ROLE_LABEL, "written by ");
+		x += frame_rest(frame, x, y, ROLE_LABEL, "written by ");
 		x += frame_name(
 			frame, x, y, SMALLER(width - x, width / 3), ROLE_TEXT, graph->op[tensor->writer].name);
 		int source = view_source(frame, x + 2, y, width - x - BEHIND_SOURCE, &graph->op[tensor->writer]);
@@ -201,10 +201,10 @@ static void draw_detail(
 	PRINT_TO(text, ", used by %u", users);
 	if (users == 0 || width - x < text_cells(text))
 		return;
-	x += frame_text(frame, x, y, width - x, ROLE_LABEL, text);
+	x += frame_rest(frame, x, y, ROLE_LABEL, text);
 	if (width - x < 12)
 		return;
-	x += frame_text(frame, x, y, width - x, ROLE_LABEL, ", last ");
+	x += frame_rest(frame, x, y, ROLE_LABEL, ", last ");
 	uint32_t last = graph->users.item[graph->users.start[tensor->storage]];
 	FOR_ITEMS(user, &graph->users, tensor->storage)
 		if (model->plan->ordered->position[user] > model->plan->ordered->position[last])
@@ -253,7 +253,7 @@ static void tensors_draw(void *state, struct model *model, struct frame *frame)
 	tensors->page = height - 2;
 	tensors->width = frame->window.width;
 	if (!tensors_make_rows(tensors, model)) {
-		frame_text(frame, 0, 0, frame->window.width, ROLE_BAD, status_text(NO_MEMORY));
+		frame_no_memory(frame);
 		return;
 	}
 	tensors_select_storage(tensors, model);

@@ -125,8 +125,8 @@ void view_draw_span(struct frame *frame, int y, const struct model *model)
 			view_span_add(plan, item, from, to, bytes);
 	}
 	PRINT_TO(text, "span: ops %s to %s; most in it ", count_text(from, number[0]), count_text(to, number[1]));
-	int x = frame_text(frame, 0, y, frame->window.width, ROLE_TITLE, text);
-	frame_text(frame, x, y, frame->window.width - x, ROLE_TITLE,
+	int x = frame_rest(frame, 0, y, ROLE_TITLE, text);
+	frame_rest(frame, x, y, ROLE_TITLE,
 		BYTES(plan->ordered->live[plan_highest(plan, from, to)]));
 	*text = '\0';
 	FOR_INT(change, CHANGES)
