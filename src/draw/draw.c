@@ -109,18 +109,18 @@ static void node_heading(const struct writer *writer, const struct draw_node *no
 		fprintf(writer->stream, " ×%u", module->repeats);
 	}
 	bool typed = !drawing->terse && (drawing->ops ? strcmp(op->type, "op") != 0 : !between),
-		 more = !drawing->ops && node->ops > 1 && !whole;
-	if (more && !typed) /* as bold as the name: a viewer whose letters are wider than Graphviz thinks moves the row as a
+		 several = !drawing->ops && node->ops > 1;
+	if (several && !whole && !typed) /* as bold as the name: a viewer whose letters are wider than Graphviz thinks moves the row as a
 						   whole */
 		fprintf(writer->stream, " +%u", node->ops - 1);
 	fputs("</B>", writer->stream);
 	if (typed) {
 		fputs("<BR/>", writer->stream);
 		html_text(writer->stream, short_type(op->type, type, sizeof type), 26);
+		if (several && !whole)
+			fprintf(writer->stream, " +%u", node->ops - 1);
 	}
-	if (more && typed)
-		fprintf(writer->stream, " +%u", node->ops - 1);
-	if (!drawing->ops && node->ops > 1 && whole)
+	if (several && whole)
 		fprintf(writer->stream, "<BR/>%u ops", node->ops);
 }
 

@@ -191,15 +191,13 @@ static void read_intake(struct arena *names, const struct value *record, struct 
 		*text = value_text(value);
 		fine = fine && (!value || *text);
 	}
-	fine = fine &&
-		(!value_member(read, "inferred") || device_members_whole_number(read, "inferred", 1, NONE - 1, &inferred)) &&
-		(!value_member(read, "missing") || device_members_whole_number(read, "missing", 1, NONE - 1, &missing)) &&
-		(!value_member(read, "peak") || device_members_whole_number(read, "peak", 1, BYTES_MAX, &got.peak)) &&
-		(!value_member(read, "caching_allocator") ||
-			device_members_whole_number(read, "caching_allocator", 1, BYTES_MAX, &got.caching[0])) &&
-		(!value_member(read, "expandable_segments") ||
-			device_members_whole_number(read, "expandable_segments", 1, BYTES_MAX, &got.caching[1])) &&
-		(got.caching[0] > 0) == (got.caching[1] > 0) &&
+	const struct { const char *key; int64_t most, *to; } numbers[] = { { "inferred", NONE - 1, &inferred },
+		{ "missing", NONE - 1, &missing }, { "peak", BYTES_MAX, &got.peak },
+		{ "caching_allocator", BYTES_MAX, &got.caching[0] }, { "expandable_segments", BYTES_MAX, &got.caching[1] } };
+	FOR(i, COUNT_OF(numbers))
+		fine = fine && (!value_member(read, numbers[i].key) ||
+			device_members_whole_number(read, numbers[i].key, 1, numbers[i].most, numbers[i].to));
+	fine = fine && (got.caching[0] > 0) == (got.caching[1] > 0) &&
 		(!got.derived || value_is(value_member(read, "derived"), VALUE_TRUE)) &&
 		(!value_member(read, "assumed") || (got.assumed = read_lines(names, value_member(read, "assumed"))) != NULL);
 	if (!fine)

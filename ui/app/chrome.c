@@ -133,7 +133,7 @@ void chrome_status(struct frame *frame, const struct model *model)
 	const struct session_status *status = &model->status;
 	int width = frame->window.width, slot = width >= 100 ? 26 : width >= 60 ? 20 : 13;
 	char text[100] = "";
-	int room = slot - (status->stale ? 6 : 0);
+	int room = slot - 6 * status->stale;
 	long long seconds = (long long)(model->clock - model->since);
 	if (status->solving && status->fraction >= 0)
 		PRINT_TO(text, "%.*s %3.0f %%", room - 6, status->stage, 100 * status->fraction);
@@ -179,8 +179,8 @@ int chrome_footer_items(int width, unsigned context, struct footer_item item[COM
 		enum command_id id = i < 0 ? first[(int)COUNT_OF(first) + i] : own ? (enum command_id)i : way_back ? COMMAND_UNDO
 			: (enum command_id)(i - COMMAND_COUNT - 1);
 		bool twice = id == COMMAND_HELP || (id == COMMAND_UNDO && !way_back) ||
-			(i >= 0 && (id == COMMAND_FIT || id == COMMAND_SEARCH || id == COMMAND_PANEL)) ||
-			(i >= 0 && !way_back && command_everywhere(id) == own);
+			(i >= 0 && (id == COMMAND_FIT || id == COMMAND_SEARCH || id == COMMAND_PANEL ||
+				(!way_back && command_everywhere(id) == own)));
 		if (twice || !(commands[id].context & context) || !*commands[id].footer ||
 			x + item_width(id) > end - (i < COMMAND_COUNT && end > 30 ? undo : 0))
 			continue;

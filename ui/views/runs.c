@@ -435,7 +435,7 @@ static void runs_draw(void *state, struct model *model, struct frame *frame)
 	FOR(i, model->runs) /* undo and redo go back to a run that is there */
 		if (comes && model->run[runs->row[i]]->fingerprint == model->plan->fingerprint)
 			runs->selected = i;
-	runs->selected = runs->selected < model->runs ? runs->selected : model->runs - 1;
+	runs->selected = SMALLER(runs->selected, model->runs - 1);
 	runs->seen = model->runs;
 	runs->shown = model->plan->fingerprint;
 	runs_draw_common(frame, model);

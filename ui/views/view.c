@@ -150,11 +150,11 @@ bool view_command(struct model *model, enum command_id command)
 	case COMMAND_PAGE_DOWN: model_go(model, position + 8 * column); break;
 	case COMMAND_FIRST: model_go(model, 0); break;
 	case COMMAND_LAST: model_go(model, plan->graph->ops); break;
-	case COMMAND_SPAN:
+	case COMMAND_SPAN: model->span = model->span ? 0 : position + 1; break;
 	case COMMAND_CANCEL:
-		if (command == COMMAND_CANCEL && !model->span)
+		if (!model->span)
 			return false;
-		model->span = command == COMMAND_SPAN && !model->span ? position + 1 : 0;
+		model->span = 0;
 		break;
 	case COMMAND_PEAK:
 	case COMMAND_PEAK_BACK: view_peak(model, position, command == COMMAND_PEAK ? 1 : -1); break;

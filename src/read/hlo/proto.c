@@ -436,7 +436,8 @@ static enum status proto_place(struct reader *reader, struct body *body, uint32_
 static enum status proto_finish(
 	struct reader *reader, struct body *body, int64_t id, struct hlo_computation *computation, int64_t root)
 {
-	const struct order *order = NULL;
+	static const struct order none;
+	const struct order *order = &none;
 	computation->instructions = (uint32_t)body->raws;
 	ROOM(reader->arena, computation->instruction, body->raws);
 	MAKE(body->number, body->raws);
@@ -452,7 +453,7 @@ static enum status proto_finish(
 	FOR_SIZE(i, reader->orders)
 		if (reader->order[i].computation == id)
 			order = &reader->order[i];
-	for (size_t i = 0; order && i < order->count; i++) {
+	FOR_SIZE(i, order->count) {
 		uint32_t next = find_id(body->number, body->raws, order->instruction[i]);
 		if (next != NONE)
 			TRY(proto_place(reader, body, next));
@@ -477,10 +478,11 @@ static enum status proto_finish(
 		if (raw->id == root)
 			computation->root = i;
 	}
-	if (computation->root == NONE && root)
-		return proto_bad(reader, "a computation's root is none of its instructions");
-	if (computation->root == NONE)
+	if (computation->root == NONE) {
+		if (root)
+			return proto_bad(reader, "a computation's root is none of its instructions");
 		computation->root = computation->instructions - 1;
+	}
 	return OK;
 }
 

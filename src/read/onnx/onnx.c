@@ -379,13 +379,12 @@ static enum status read_words(
 			reader->subgraphs += attribute.type == 2 && (attribute.number == 6 || attribute.number == 11);
 	}
 	char text[300];
-	bool foreign = words[7].at && wire_size(words[7]);
+	bool foreign = wire_size(words[7]) > 0;
 	PRINT_TO(text, "%.*s.%.*s", foreign ? (int)onnx_least(wire_size(words[7]), 100) : 4,
 		foreign ? (const char *)words[7].at : "onnx",
-		(int)(words[4].at ? onnx_least(wire_size(words[4]), 150) : 0), words[4].at ? (const char *)words[4].at : "");
+		(int)onnx_least(wire_size(words[4]), 150), words[4].at ? (const char *)words[4].at : "");
 	*type = arena_text(&reader->arena, text, strlen(text));
-	bool other = foreign &&
-		!(wire_size(words[7]) == strlen("ai.onnx") && memcmp(words[7].at, "ai.onnx", strlen("ai.onnx")) == 0);
+	bool other = foreign && !(wire_size(words[7]) == strlen("ai.onnx") && memcmp(words[7].at, "ai.onnx", strlen("ai.onnx")) == 0);
 	*own = *type && (!other || of_known_domain(*type)) ? strrchr(*type, '.') + 1 : NULL;
 	*name = words[3].at ? onnx_text_of(reader, words[3]) : "";
 	return *type && *name ? OK : fail_memory(reader->error);

@@ -470,7 +470,6 @@ static uint32_t *fx_step_add_graph(
 	uint32_t *tensor;
 	bool *late;
 	uint8_t *phase;
-	enum status status = OK;
 	if (!(ROOM(&making->arena, tensor, (size_t)graph->values + 1) &&
 		ROOM(&making->arena, late, (size_t)graph->values + 1) && fx_phases(&making->arena, graph, &phase) == OK)) {
 		fail_memory(making->error);
@@ -479,23 +478,25 @@ static uint32_t *fx_step_add_graph(
 	FOR(i, graph->values)
 		tensor[i] = NONE;
 	fx_step_find_late(graph, backward, late);
-	for (uint32_t i = 0; i < graph->values && status == OK; i++)
-		if (graph->value[i].input && graph->value[i].typed && !text_begins(graph->value[i].name, "tangents_"))
-			status = add_input(making, &graph->value[i], trained && trained[i], &tensor[i]);
+	FOR(i, graph->values)
+		if (graph->value[i].input && graph->value[i].typed && !text_begins(graph->value[i].name, "tangents_") &&
+			add_input(making, &graph->value[i], trained && trained[i], &tensor[i]) != OK)
+			return NULL;
 	uint32_t value = 0;
-	for (uint32_t n = 0; n < graph->nodes && status == OK; n++) {
+	FOR(n, graph->nodes) {
 		/* The gradient of a result comes when the first op needs it. */
-		for (uint32_t k = 0; k < graph->node[n].reads && status == OK; k++) {
+		FOR(k, graph->node[n].reads) {
 			uint32_t read = graph->argument[graph->node[n].read + k];
-			if (tensor[read] == NONE && graph->value[read].input && graph->value[read].typed)
-				status = add_input(making, &graph->value[read], false, &tensor[read]);
+			if (tensor[read] == NONE && graph->value[read].input && graph->value[read].typed &&
+				add_input(making, &graph->value[read], false, &tensor[read]) != OK)
+				return NULL;
 		}
 		if (phase && making->split)
 			making->phase = phase[n];
-		if (status == OK)
-			status = fx_step_add_op(making, graph, n, &value, tensor, late);
+		if (fx_step_add_op(making, graph, n, &value, tensor, late) != OK)
+			return NULL;
 	}
-	return status == OK ? tensor : NULL;
+	return tensor;
 }
 
 /* ---- the step ---- */

@@ -40,11 +40,13 @@ void fit_notes(char notes[NOTES_BYTES], const struct fitted *fitted, const struc
 {
 	double step = (double)(fitted->total > 0 ? fitted->total : 1),
 		   giga = fitted->slope;   /* picoseconds a byte are milliseconds a gigabyte */
-	char less[100], among[100];
+	char less[100] = "", among[100] = "";
 	const char *added = added_to(fitted->step, scenario);
 	left = fitted->planned ? 0 : left;    /* the cap was held against the arena */
-	PRINT_TO(less, "%s%s", left > 0 ? " less what is left to " : "", left > 0 ? added : "");
-	PRINT_TO(among, "%s%s", left > 0 ? " that leaves as much to " : "", left > 0 ? added : "");
+	if (left > 0) {
+		PRINT_TO(less, " less what is left to %s", added);
+		PRINT_TO(among, " that leaves as much to %s", added);
+	}
 	if (fitted->left_out)
 		note(notes, NOTE_LEFT_OUT "plans of some choices of recomputation, because the step has many ops");
 	if (fitted->impossible)
