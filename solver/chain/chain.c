@@ -90,7 +90,7 @@ static enum status open_model(struct run *run)
 	close_model(run);
 	search->model = &run->model;
 	search->control = run->control;
-	TRY(chain_model_build(&run->model, run->chain, run->control, run->error));
+	TRY(chain_model_build(&run->model, run->chain, run->error));
 	if (!(search->copy = arena_alloc(&search->arena, run->model.links, sizeof *search->copy)))
 		return NO_MEMORY;
 	FOR(i, run->model.links) {

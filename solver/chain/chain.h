@@ -6,7 +6,7 @@
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     chain    the problem, its plan, the run over prices
- *     reduce   strategies without a partner go
+ *     reduce   forbidden strategies go
  *     classes  strategies that look alike from outside
  *     model    the problem as factor graphs
  *     order    in which order variables go

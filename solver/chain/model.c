@@ -371,12 +371,11 @@ static enum status chain_model_find_links(struct chain_model *model)
 	return OK;
 }
 
-enum status chain_model_build(struct chain_model *model, const struct shard_chain *chain,
-	struct control *control, struct error *error)
+enum status chain_model_build(struct chain_model *model, const struct shard_chain *chain, struct error *error)
 {
 	*model = (struct chain_model) { .chain = chain };
 	model->core.arena = &model->arena;
-	TRY(chain_model_reduce(model, control, error));
+	TRY(chain_model_reduce(model, error));
 	chain_model_measure(model);
 	TRY(chain_model_find_links(model));
 	FOR_INT(place, PLACES)

@@ -86,14 +86,12 @@ struct chain_model {
 	struct arena arena;
 };
 
-/* INFEASIBLE: forbidden pairs leave a node no strategy. LIMIT: a state has too many values. Free the model in any case.
+/* INFEASIBLE: a node has no allowed strategy. LIMIT: a state has too many values. Free the model in any case.
  */
-enum status chain_model_build(struct chain_model *model, const struct shard_chain *chain,
-	struct control *control, struct error *error);
+enum status chain_model_build(struct chain_model *model, const struct shard_chain *chain, struct error *error);
 void chain_model_free(struct chain_model *model);
-/* The strategies that are worth considering: those that have partners over every edge.
- * Fills first, original, cost, usage, table and what all plans have. */
-enum status chain_model_reduce(struct chain_model *model, struct control *control, struct error *error);
+/* Fills first, original, cost, usage, table and what all plans have. */
+enum status chain_model_reduce(struct chain_model *model, struct error *error);
 
 /* Finds what states are made of: fills states and tails. LIMIT: too many values. OK or NO_MEMORY besides. */
 enum status chain_state_choose(struct chain_model *model, struct chain_link *link);

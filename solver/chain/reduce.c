@@ -1,14 +1,5 @@
-/* reduce.c: strategies without a partner go; costs are counted from the least of each. */
-#include <string.h>
-
+/* reduce.c: forbidden strategies go; costs are counted from the least of each. */
 #include "model.h"
-
-struct reduction {
-	struct chain_model *model;
-	const struct shard_chain *chain;
-	bool *alive; /* [strategies of the chain] */
-	struct arena arena;
-};
 
 static uint32_t reduce_count_of(const struct shard_chain *chain, uint32_t node)
 {
@@ -19,67 +10,6 @@ static int64_t reduce_pair_of(const struct shard_chain *chain, const struct chai
 {
 	return chain->pair[edge->table + (size_t)p * reduce_count_of(chain, edge->to) + q];
 }
-
-/* ---- partners ---- */
-
-/* Does every copy of an end have this edge? */
-static bool everywhere(const struct chain_edge *edge, uint8_t where)
-{
-	return !edge->step && (where == CHAIN_ONLY || where == CHAIN_EVERY);
-}
-
-static bool prune_rows(struct reduction *reduction, const struct chain_edge *edge, bool columns)
-{
-	const struct shard_chain *chain = reduction->chain;
-	uint32_t node = columns ? edge->to : edge->from, other = columns ? edge->from : edge->to;
-	bool *alive = reduction->alive + chain->first[node], *partners = reduction->alive + chain->first[other],
-		 changed = false;
-	FOR(p, reduce_count_of(chain, node)) {
-		bool partner = false;
-		for (uint32_t q = 0; q < reduce_count_of(chain, other) && alive[p] && !partner; q++)
-			partner = partners[q] &&
-				(columns ? reduce_pair_of(chain, edge, q, p) : reduce_pair_of(chain, edge, p, q)) < SHARD_FORBIDDEN;
-		changed |= alive[p] && !partner;
-		alive[p] = partner;
-	}
-	return changed;
-}
-
-static bool any_forbidden(const struct shard_chain *chain, const struct chain_edge *edge)
-{
-	size_t size = (size_t)reduce_count_of(chain, edge->from) * reduce_count_of(chain, edge->to);
-	FOR_SIZE(i, size)
-		if (chain->pair[edge->table + i] >= SHARD_FORBIDDEN)
-			return true;
-	return false;
-}
-
-static enum status reduce_prune(struct reduction *reduction, struct control *control)
-{
-	const struct shard_chain *chain = reduction->chain;
-	bool *forbidden, changed = true;
-	NEED(ROOM(&reduction->arena, forbidden, chain->edges));
-	FOR(i, chain->edges)
-		forbidden[i] = any_forbidden(chain, &chain->edge[i]);
-	for (uint32_t round = 0; changed; round++) {
-		changed = false;
-		FOR(i, chain->edges) {
-			uint32_t at = round % 2 ? chain->edges - 1 - i : i;
-			const struct chain_edge *edge = &chain->edge[at];
-			if (!forbidden[at])
-				continue;
-			if (everywhere(edge, edge->from_where))
-				changed |= prune_rows(reduction, edge, false);
-			if (everywhere(edge, edge->to_where))
-				changed |= prune_rows(reduction, edge, true);
-		}
-		if (control_spend(control, chain->edges))
-			return control_status(control);
-	}
-	return OK;
-}
-
-/* ---- what is left ---- */
 
 static int64_t reduce_least_of(const int64_t *values, size_t count)
 {
@@ -106,22 +36,21 @@ static int64_t take_least(int64_t *values, size_t count)
 	return least;
 }
 
-static enum status reduce_keep_strategies(struct reduction *reduction, struct error *error)
+static enum status reduce_keep_strategies(struct chain_model *model, struct error *error)
 {
-	struct chain_model *model = reduction->model;
-	const struct shard_chain *chain = reduction->chain;
+	const struct shard_chain *chain = model->chain;
 	uint32_t all = chain->first[chain->nodes], kept = 0;
 	NEED(ROOM(&model->arena, model->first, (size_t)chain->nodes + 1) && ROOM(&model->arena, model->original, all) &&
 		ROOM(&model->arena, model->cost, all) && ROOM(&model->arena, model->usage, all));
 	FOR(node, chain->nodes) {
 		FOR_SPAN(i, chain->first, node)
-			if (reduction->alive[i]) {
+			if (chain->cost[i] < SHARD_FORBIDDEN) {
 				model->original[kept] = i - chain->first[node];
 				model->cost[kept] = chain->cost[i];
 				model->usage[kept++] = chain->limit >= 0 ? chain->usage[i] : 0;
 			}
 		if (kept == model->first[node])
-			return fail(error, INFEASIBLE, "forbidden pairs leave node %u no strategy", node);
+			return fail(error, INFEASIBLE, "node %u has no allowed strategy", node);
 		model->first[node + 1] = kept;
 		uint32_t width = kept - model->first[node], copies = chain_copies(chain, node);
 		model->base_cost += take_least(model->cost + model->first[node], width) * copies;
@@ -183,26 +112,11 @@ static enum status keep_table(struct chain_model *model, uint32_t number)
 	return OK;
 }
 
-static enum status choose_alive(struct reduction *reduction, struct control *control)
+enum status chain_model_reduce(struct chain_model *model, struct error *error)
 {
-	const struct shard_chain *chain = reduction->chain;
-	NEED(ROOM(&reduction->arena, reduction->alive, chain->first[chain->nodes]));
-	FOR(i, chain->first[chain->nodes])
-		reduction->alive[i] = chain->cost[i] < SHARD_FORBIDDEN;
-	return reduce_prune(reduction, control);
-}
-
-enum status chain_model_reduce(
-	struct chain_model *model, struct control *control, struct error *error)
-{
-	struct reduction reduction = { .model = model, .chain = model->chain };
-	enum status status = choose_alive(&reduction, control);
-	if (status == OK)
-		status = reduce_keep_strategies(&reduction, error);
-	arena_free(&reduction.arena);
-	TRY(status);
-	status = ROOM(&model->arena, model->table, model->chain->edges) ? OK : NO_MEMORY;
-	for (uint32_t i = 0; i < model->chain->edges && status == OK; i++)
-		status = keep_table(model, i);
-	return status;
+	TRY(reduce_keep_strategies(model, error));
+	NEED(ROOM(&model->arena, model->table, model->chain->edges));
+	FOR(i, model->chain->edges)
+		TRY(keep_table(model, i));
+	return OK;
 }
