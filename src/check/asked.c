@@ -124,7 +124,6 @@ static enum status check_verdict(struct check *check)
 {
 	int64_t arena = json_integer_value(check_member(check, "layout", "arena_bytes")), groups = count_groups(check),
 			budget = scenario_budget(&check->asked);
-	struct device_preset preset = scenario_preset(&check->asked);
 	struct verdict verdict = { .allocator = scenario_allocator(&check->asked, check->input) };
 	struct allocated stated = { 0 };
 	struct buffers buffers = { 0 };
@@ -140,7 +139,7 @@ static enum status check_verdict(struct check *check)
 	json_array_foreach(json_object_get(check->plan, "notes"), i, note) {
 		verdict.guess |= json_is_string(note) && strncmp(json_string_value(note), NOTE_GUESS, strlen(NOTE_GUESS)) == 0;
 	}
-	verdict.cap = check->asked.value[K_memory] >= 0 ? check->asked.value[K_memory] : preset.machine.memory;
+	verdict.cap = check->asked.value[K_memory] >= 0 ? check->asked.value[K_memory] : check->asked.device.machine.memory;
 	verdict.part[PART_BUFFERS] = groups * scenario_group_buffers(&check->asked);
 	verdict.part[PART_CONTEXT] = scenario_reserve(&check->asked);
 	int64_t beside = verdict.part[PART_BUFFERS] + verdict.part[PART_CONTEXT];
@@ -250,12 +249,12 @@ static enum status read_knob(struct check *check, enum knob_id id, const json_t 
 	bool words = knob->type == KNOB_CHOICE || knob->type == KNOB_SWITCH;
 	char canonical[64];
 	if (json_is_integer(value) && !words && number >= knob->minimum && number <= knob->maximum) {
-		check->scenario.value[id] = number;
+		scenario_put(&check->scenario, id, number);
 		return OK;
 	}
 	if (text && knob_parse(id, text, &number, NULL) == OK && (words || number == KNOB_GIVEN)
 	    && strcmp(knob_text(id, number, canonical, sizeof canonical), text) == 0) {
-		check->scenario.value[id] = number;
+		scenario_put(&check->scenario, id, number);
 		return OK;
 	}
 	return refuse(check->error, "not a plan file: the scenario's %s has a value that this knob can't have",

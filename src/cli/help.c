@@ -88,7 +88,7 @@ bool help_print_device(const char *name)
 	if (strcmp(name, "none") == 0 || knob_parse(K_device, name, &device, &error) != OK)
 		return false;
 	scenario_init(&scenario);
-	scenario.value[K_device] = device;
+	scenario_put(&scenario, K_device, device);
 	int figures = device_figures(&scenario, figure);
 	printf("--set device=%s\n  %-24s%13s%22s\n", name, "", "data sheet", "counted with");
 	FOR_INT(i, figures) {
@@ -99,7 +99,7 @@ bool help_print_device(const char *name)
 	words_print(stdout, "data sheet:", 6, device_sheet_source((enum device)device));
 	words_print(stdout, "what is reached of it:", 6, device_reached_text(&scenario, text, sizeof text));
 	for (int i = SOFTWARE_GIVEN + 1; i < SOFTWARE_COUNT; i++) {
-		scenario.value[K_software] = i;
+		scenario_put(&scenario, K_software, i);
 		PRINT_TO(head, "with software=%s:", software_name((enum software)i));
 		if (profile_measured((enum device)device, (enum software)i))
 			words_print(stdout, head, 6, device_reached_text(&scenario, text, sizeof text));

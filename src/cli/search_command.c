@@ -52,12 +52,12 @@ static void fill_request(struct search *search)
 	request->overheads = search->overheads;
 	model_source_request(&search->source, request);
 	const int64_t *value = search->scenario.value;
-	const struct device_preset preset = scenario_preset(&search->scenario);
+	const struct device_preset *preset = &search->scenario.device;
 	request->devices = (uint32_t)value[K_devices];
-	request->devices_per_node = (uint32_t)preset.node;
+	request->devices_per_node = (uint32_t)preset->node;
 	request->even = search->even;
 	request->offload = search->offload;
-	request->host_memory = preset.host_memory;
+	request->host_memory = preset->host_memory;
 	request->batch = value[K_batch] != KNOB_GIVEN ? value[K_batch] : value[K_devices];
 	request->dp = wanted(search, K_dp);
 	request->tp = wanted(search, K_tp);
@@ -114,7 +114,7 @@ static const char *plan_line(
 	}
 	if (model_source_scenario(&search->source, batch, &scenario) == OK) {
 		if (*search->device) {
-			scenario.value[K_device] = knobs[K_device].normal;
+			scenario_put(&scenario, K_device, knobs[K_device].normal);
 			words_add(&words, " --set ");
 			words_add_quoted(&words, search->device);
 		}
@@ -229,7 +229,7 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 	uint32_t shown = SMALLER(list->fitting, search->top);
 	char assumed[2000];
 	fprintf(file, "%s on %u device%s (%s", search->name, request->devices, request->devices == 1 ? "" : "s",
-		scenario_device_name(&search->scenario));
+		search->scenario.device.name);
 	if (request->machine.memory >= 0)
 		fprintf(file, ", %.2f GiB each", gib(request->machine.memory));
 	fprintf(file,

@@ -82,7 +82,7 @@ enum status fit_devices_find(struct planner *planner, struct graph *graph, const
 	scenario_drop_figures(&scenario);
 	enum status status = scenario_by_data_sheets(&scenario, error);
 	for (int preset = 0; preset < DEVICE_COUNT && status == OK; preset++) {
-		scenario.value[K_device] = preset;
+		scenario_put(&scenario, K_device, preset);
 		int64_t memory = scenario_device_memory(&scenario);
 		if (preset == DEVICE_NONE || memory < 0)
 			continue;

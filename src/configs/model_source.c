@@ -78,7 +78,7 @@ static struct graph *named_again(
 	FOR_INT(knob, KNOB_COUNT)
 		scenario.value[knob] = knobs[knob].normal;
 	FOR(i, COUNT_OF(apart))
-		scenario.value[apart[i]] = source->scenario->value[apart[i]];
+		scenario_put(&scenario, apart[i], source->scenario->value[apart[i]]);
 	return transformed_by(source, graph, &scenario, guess, error);
 }
 
@@ -388,7 +388,7 @@ void model_source_request(struct model_source *source, struct config_request *re
 	request->eager = source->preset && !source->asked.fused;
 	request->replicate = (uint32_t)source->scenario->value[K_replicate];
 	request->keeps = !source->scenario->value[K_reshard_after_forward];
-	scenario_machine(source->scenario, &request->machine);
+	request->machine = source->scenario->machine;
 	request->machine.memory = scenario_device_memory(source->scenario);
 	if (request->overheads.context == 0)
 		request->overheads.context = scenario_reserve(source->scenario);

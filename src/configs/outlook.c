@@ -118,7 +118,7 @@ static struct outlook *outlook_evaluate(
 	struct model_source *source, const struct scenario *scenario, const struct config *config, struct error *error)
 {
 	struct config_request request = { .devices = (uint32_t)scenario->value[K_devices],
-		.devices_per_node = (uint32_t)scenario_node(scenario), .overheads = overheads_all };
+		.devices_per_node = (uint32_t)scenario->device.node, .overheads = overheads_all };
 	struct outlook *MAKE(outlook, 1);
 	model_source_request(source, &request);
 	struct config_case *opened = outlook ? config_case_open(&request, config, error) : NULL;
@@ -136,7 +136,8 @@ static struct outlook *outlook_evaluate(
 	}
 	atomic_store(&outlook->references, 1);
 	outlook->config = *config;
-	scenario_machine(scenario, &outlook->machine);   /* a timetable has no context */
+	outlook->machine = scenario->machine;
+	outlook->machine.memory = scenario_budget(scenario);   /* a timetable has no context */
 	outlook->fingerprint = outlook_fingerprint(source->graph, scenario);
 	return outlook;
 }
@@ -288,7 +289,8 @@ static struct outlook *planned(const struct plan *plan, struct error *error)
 	if (plan->sharded)
 		outlook_take_mesh(&plan->scenario, &plan->sharded->sharding.mesh, &outlook->config);
 	outlook->config.sp = outlook->config.tp > 1 && plan->scenario.value[K_sp] != 0;
-	scenario_machine(&plan->scenario, &outlook->machine);
+	outlook->machine = plan->scenario.machine;
+	outlook->machine.memory = scenario_budget(&plan->scenario);
 	outlook->fingerprint = outlook_fingerprint(plan->input, &plan->scenario);
 	return outlook;
 }

@@ -36,8 +36,6 @@ void device_grid_of(const struct plan *plan, const struct outlook *outlook, stru
 {
 	static const char *const names[GRID_AXES] = { "pp", "dp", "ep", "cp", "tp" };
 	const struct mesh *mesh = plan->sharded ? &plan->sharded->sharding.mesh : NULL;
-	struct machine machine;
-	scenario_machine(&plan->scenario, &machine);
 	uint32_t size[GRID_AXES] = { 1, device_grid_degree(mesh, "dp") * device_grid_degree(mesh, MESH_REPLICATE),
 		device_grid_degree(mesh, "ep"), device_grid_degree(mesh, "cp"), device_grid_degree(mesh, "tp") },
 			 inside = 1;
@@ -45,7 +43,7 @@ void device_grid_of(const struct plan *plan, const struct outlook *outlook, stru
 		const struct config *config = &outlook->config;
 		memcpy(size, (const uint32_t[]){ config->pp, config->dp, config->ep, config->cp, config->tp }, sizeof size);
 	}
-	*grid = (struct device_grid){ .per_node = (uint32_t)scenario_node(&plan->scenario),
+	*grid = (struct device_grid){ .per_node = (uint32_t)plan->scenario.device.node,
 		.ranks = size[0],
 		.bytes = plan_peak(plan),
 		.limit = plan_budget(plan),
@@ -57,7 +55,7 @@ void device_grid_of(const struct plan *plan, const struct outlook *outlook, stru
 	grid->nodes = (grid->devices + grid->per_node - 1) / grid->per_node;
 	FOR_INT(i, GRID_AXES) {
 		inside /= size[i];
-		device_grid_add_axis(grid, names[i], size[i], inside, &machine);
+		device_grid_add_axis(grid, names[i], size[i], inside, &plan->scenario.machine);
 	}
 	grid->most = grid->timetable ? timetable_peak(grid->timetable, grid->timetable->worst) : grid->bytes;
 	grid->unit = axis_unit(LARGER(grid->limit, grid->most), &grid->unit_name);

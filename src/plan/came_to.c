@@ -107,7 +107,7 @@ static int64_t knob_came_to(
 	case K_dp: case K_tp: case K_pp: case K_cp: case K_ep: return degree_of(knob, scenario, plan);
 	case K_order: return scenario_order(scenario) == ORDER_AUTO ? KNOB_GIVEN : (int64_t)scenario_order(scenario);
 	case K_rank: return answers(plan, scenario) && plan->pipelined ? (int64_t)plan->rank : KNOB_GIVEN;
-	case K_memory: return scenario_preset(scenario).machine.memory;
+	case K_memory: return scenario->device.machine.memory;
 	case K_reserve: return scenario_reserve(scenario);
 	default: return KNOB_GIVEN;
 	}

@@ -456,7 +456,7 @@ static enum status find_buffers(struct fsdp *fsdp)
 		return OK;
 	replace_gradients(fsdp);
 	const struct scenario *scenario = fsdp->step->scenario;
-	if (scenario_preset(scenario).eager_kernels && scenario->value[K_recompute] == RECOMPUTE_PRODUCTS)
+	if (scenario->device.eager_kernels && scenario->value[K_recompute] == RECOMPUTE_PRODUCTS)
 		keep_products(fsdp);
 	for (int steps = 0; steps < 2; steps++, fsdp->shift += fsdp->graph->ops) {
 		FOR(s, fsdp->graph->storages)

@@ -60,11 +60,9 @@ struct plan_speed plan_speed_of(const struct graph *graph, const struct rules *r
 	int64_t passes, uint32_t devices, int64_t time)
 {
 	struct plan_speed speed = { .time = graph_of_allocations(graph) || time == INT64_MAX ? -1 : time, .devices = devices };
-	struct machine machine;
 	bool tokens;
 	const struct tensor *input = telling_input(graph, &tokens);
-	scenario_machine(scenario, &machine);
-	double ideal = ideal_time(graph, rules, &machine, passes, &speed.model_flops);
+	double ideal = ideal_time(graph, rules, &scenario->machine, passes, &speed.model_flops);
 	speed.samples = plan_speed_samples_of(graph, input) * passes;
 	speed.tokens = tokens ? input->shape[0] * input->shape[1] * passes : 0;
 	speed.mfu = ideal > 0 && time > 0 && time < INT64_MAX ? ideal / ((double)time * devices) : -1;

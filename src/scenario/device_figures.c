@@ -270,12 +270,13 @@ static void say_basis(struct device_figure *figure)
 
 int device_figures(const struct scenario *scenario, struct device_figure *figure)
 {
-	struct listing listing = { .scenario = scenario, .preset = scenario_preset(scenario), .figure = figure };
+	struct listing listing = { .scenario = scenario, .preset = scenario->device, .figure = figure };
 	listing.sheet = device_preset((enum device)scenario->value[K_device]);
 	enum software software = (enum software)scenario->value[K_software];
 	listing.profile = profile_of(software);
 	listing.steps = profile_measured((enum device)scenario->value[K_device], software);
-	scenario_plain_machine(scenario, &listing.machine);
+	listing.machine = scenario_plain_machine(scenario);
+	listing.machine.memory = scenario_budget(scenario);
 	add_software(&listing);
 	add_memory(&listing);
 	add_rates(&listing);
@@ -317,5 +318,5 @@ uint32_t device_errors_apart(const struct scenario *scenario)
 		if (figure >= FIGURE_TRAFFIC_PEAK && figure <= FIGURE_LAUNCH)
 			return 0;
 	}
-	return scenario_preset(scenario).apart;
+	return scenario->device.apart;
 }

@@ -232,33 +232,12 @@ char *figure_text(enum figure_id figure, const struct device_preset *preset, cha
 
 /* ---- a scenario's ---- */
 
-struct device_preset scenario_preset(const struct scenario *scenario)
-{
-	struct device_preset preset = device_preset_with(
-		(enum device)scenario->value[K_device], (enum software)scenario->value[K_software]);
-	FOR(i, scenario->pins) {
-		const struct pin *pin = &scenario->pin[i];
-		enum figure_id figure = pin->kind == PIN_FIGURE ? figure_find(pin->a) : FIGURE_COUNT;
-		if (figure == FIGURE_NAME)
-			preset.name = pin->b;
-		else if (figure != FIGURE_COUNT)
-			figure_parse(figure, pin->b, &preset, NULL);   /* it was looked at when it was set */
-	}
-	device_settle(&preset);
-	return preset;
-}
-
 const char *scenario_figure(const struct scenario *scenario, enum figure_id figure)
 {
 	FOR(i, scenario->pins)
 		if (scenario->pin[i].kind == PIN_FIGURE && figure_find(scenario->pin[i].a) == figure)
 			return scenario->pin[i].b;
 	return NULL;
-}
-
-const char *scenario_device_name(const struct scenario *scenario)
-{
-	return scenario_preset(scenario).name;
 }
 
 uint64_t scenario_figures_hash(const struct scenario *scenario)
@@ -273,49 +252,34 @@ uint64_t scenario_figures_hash(const struct scenario *scenario)
 
 #define DEVICE_LEAST (INT64_C(4) << 30)   /* what trains has that much: less is a limit by itself */
 
-/* The preset whose context and buffers count; a memory of that size alone is an A100's. */
-static struct device_preset own_device_beside(const struct scenario *scenario, enum figure_id figure)
+/* Of what is beside the plan; a memory of that size alone is an A100's. */
+static int64_t own_device_beside(const struct scenario *scenario, enum figure_id figure)
 {
 	int64_t memory = scenario->value[K_memory];
-	struct device_preset preset = scenario_preset(scenario);
-	if (memory == KNOB_GIVEN || scenario_figure(scenario, figure))
-		return preset;
-	if (memory < DEVICE_LEAST)
-		preset.context = preset.group_buffers = 0;
-	else if (scenario->value[K_device] == DEVICE_NONE)
-		preset = device_preset(DEVICE_A100_80);
-	return preset;
+	bool own = memory == KNOB_GIVEN || scenario_figure(scenario, figure);
+	struct device_preset device = own || scenario->value[K_device] != DEVICE_NONE ? scenario->device
+		: device_preset(DEVICE_A100_80);
+	return !own && memory < DEVICE_LEAST ? 0 : figure == FIGURE_CONTEXT ? device.context : device.group_buffers;
 }
 
 int64_t scenario_reserve(const struct scenario *scenario)
 {
 	return scenario->value[K_reserve] != KNOB_GIVEN ? scenario->value[K_reserve]
-		: own_device_beside(scenario, FIGURE_CONTEXT).context;
-}
-
-int64_t scenario_node(const struct scenario *scenario)
-{
-	return scenario_preset(scenario).node;
+		: own_device_beside(scenario, FIGURE_CONTEXT);
 }
 
 int64_t scenario_group_buffers(const struct scenario *scenario)
 {
-	return own_device_beside(scenario, FIGURE_BUFFERS).group_buffers;
+	return own_device_beside(scenario, FIGURE_BUFFERS);
 }
 
-void scenario_plain_machine(const struct scenario *scenario, struct machine *machine)
+struct machine scenario_plain_machine(const struct scenario *scenario)
 {
-	const int64_t *value = scenario->value;
-	struct device_preset preset = scenario_preset(scenario);
-	*machine = preset.machine;
-	if (preset.eager_kernels)
-		machine->fused = machine->eager;
-	machine->joins_updates = !preset.eager_kernels && value[K_device] != DEVICE_NONE;
-	if (value[K_memory] != KNOB_GIVEN)
-		machine->memory = value[K_memory];
-	int64_t reserve = scenario_reserve(scenario);
-	if (machine->memory >= 0)
-		machine->memory = machine->memory > reserve ? machine->memory - reserve : 0;
+	struct machine machine = scenario->device.machine;
+	bool eager = scenario->device.eager_kernels;
+	machine.fused = eager ? machine.eager : machine.fused;
+	machine.joins_updates = !eager && scenario->value[K_device] != DEVICE_NONE;
+	return machine;
 }
 
 /* All times by the factor of measured steps; peaks stay. */
@@ -336,8 +300,20 @@ static void own_device_slow_down(struct machine *machine)
 	}
 }
 
-void scenario_machine(const struct scenario *scenario, struct machine *machine)
+void scenario_resolve(struct scenario *scenario)
 {
-	scenario_plain_machine(scenario, machine);
-	own_device_slow_down(machine);
+	struct device_preset *device = &scenario->device;
+	*device = device_preset_with(
+		(enum device)scenario->value[K_device], (enum software)scenario->value[K_software]);
+	FOR(i, scenario->pins) {
+		const struct pin *pin = &scenario->pin[i];
+		enum figure_id figure = pin->kind == PIN_FIGURE ? figure_find(pin->a) : FIGURE_COUNT;
+		if (figure == FIGURE_NAME)
+			device->name = pin->b;
+		else if (figure != FIGURE_COUNT)
+			figure_parse(figure, pin->b, device, NULL);   /* it was looked at when it was set */
+	}
+	device_settle(device);
+	scenario->machine = scenario_plain_machine(scenario);
+	own_device_slow_down(&scenario->machine);
 }

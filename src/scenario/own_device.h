@@ -64,22 +64,16 @@ enum status figure_parse(enum figure_id figure, const char *value, struct device
 /* The preset's figure as figure_parse() reads it: what is printed, read and printed again is the same. Returns text. */
 char *figure_text(enum figure_id figure, const struct device_preset *preset, char *text, size_t size);
 
-/* The preset of a scenario's device, with the figures of its own. Its name is the scenario's text. */
-struct device_preset scenario_preset(const struct scenario *scenario);
+/* Works out device and machine of a scenario, after a knob or pin of them has changed. */
+void scenario_resolve(struct scenario *scenario);
 /* The value of a figure of its own, as figure_text() writes it; NULL where the preset's counts. */
 const char *scenario_figure(const struct scenario *scenario, enum figure_id figure);
-/* What the device is called. */
-const char *scenario_device_name(const struct scenario *scenario);
 /* A number that changes with the figures; 0 where none is the user's. */
 uint64_t scenario_figures_hash(const struct scenario *scenario);
-/* What a device of the scenario can do: its preset with the knob software and the figures of its own; memory from the
- * knob, else the preset's, less reserve. plain: without the factor of measured steps. */
-void scenario_plain_machine(const struct scenario *scenario, struct machine *machine);
-void scenario_machine(const struct scenario *scenario, struct machine *machine);
+/* What a device of the scenario can do, without the factor of measured steps. */
+struct machine scenario_plain_machine(const struct scenario *scenario);
 /* Bytes of a device that are not for the plan: the knob reserve, else the preset's context, or 0 where memory is set to
  * less than 4 GiB; a larger one without a device has an A100's. */
 int64_t scenario_reserve(const struct scenario *scenario);
-/* Devices of a node. */
-int64_t scenario_node(const struct scenario *scenario);
 /* Bytes of buffers for every group of devices that a device talks with, likewise. */
 int64_t scenario_group_buffers(const struct scenario *scenario);

@@ -12,6 +12,14 @@ void scenario_init(struct scenario *scenario)
 	*scenario = (struct scenario){ 0 };
 	FOR_INT(knob, KNOB_COUNT)
 		scenario->value[knob] = knobs[knob].normal;
+	scenario_resolve(scenario);
+}
+
+void scenario_put(struct scenario *scenario, enum knob_id knob, int64_t value)
+{
+	scenario->value[knob] = value;
+	if (knobs[knob].by & BY_MACHINE)
+		scenario_resolve(scenario);
 }
 
 static void pin_done(struct pin *pin)
@@ -30,14 +38,13 @@ void scenario_done(struct scenario *scenario)
 
 int64_t scenario_device_memory(const struct scenario *scenario)
 {
-	return scenario->value[K_memory] != KNOB_GIVEN ? scenario->value[K_memory] : scenario_preset(scenario).machine.memory;
+	return scenario->value[K_memory] != KNOB_GIVEN ? scenario->value[K_memory] : scenario->device.machine.memory;
 }
 
 int64_t scenario_budget(const struct scenario *scenario)
 {
-	struct machine machine;
-	scenario_machine(scenario, &machine);
-	return machine.memory;
+	int64_t memory = scenario_device_memory(scenario);
+	return memory < 0 ? -1 : larger_of(memory - scenario_reserve(scenario), 0);
 }
 
 /* A capture, a built-in model, what PyTorch's compilers write, a snapshot: by what is kept of graphs in files. */
@@ -106,13 +113,14 @@ static enum status scenario_add_pin(struct scenario *scenario, const struct pin 
 
 enum status scenario_copy(struct scenario *to, const struct scenario *from)
 {
-	scenario_init(to);
+	*to = (struct scenario){ 0 };
 	memcpy(to->value, from->value, sizeof to->value);
 	FOR(i, from->pins)
 		if (scenario_add_pin(to, &from->pin[i]) != OK) {
 			scenario_done(to);
 			return NO_MEMORY;
 		}
+	scenario_resolve(to);   /* its name is a pin's text */
 	return OK;
 }
 
@@ -146,6 +154,7 @@ static void drop_pins(struct scenario *scenario, enum pin_kind kind)
 		else
 			scenario->pin[left++] = scenario->pin[i];
 	scenario->pins = left;
+	scenario_resolve(scenario);
 }
 
 void scenario_drop_figures(struct scenario *scenario)
@@ -191,7 +200,9 @@ static enum status set_figure(struct scenario *scenario, const char *name, const
 	for (uint32_t i = scenario->pins; i > 0; i--)
 		if (scenario->pin[i - 1].kind == PIN_FIGURE && strcmp(scenario->pin[i - 1].a, name) == 0)
 			scenario_unpin(scenario, i, error);
-	return scenario_add_pin(scenario, &pin) == OK ? OK : fail_memory(error);
+	NEED(scenario_add_pin(scenario, &pin) == OK || fail_memory(error) == OK);
+	scenario_resolve(scenario);
+	return OK;
 }
 
 enum status scenario_by_data_sheets(struct scenario *scenario, struct error *error)
@@ -220,7 +231,7 @@ static enum status scenario_take_line(struct scenario *scenario, char *line, str
 	if (strcmp(line, "base") != 0)
 		return set_figure(scenario, line, value, error);
 	TRY(knob_parse(K_device, value, &device, error));
-	scenario->value[K_device] = device;
+	scenario_put(scenario, K_device, device);
 	return OK;
 }
 
@@ -331,7 +342,7 @@ enum status scenario_set(struct scenario *scenario, const char *assignment, stru
 	if (status == OK && knob == K_device && scenario_figure(scenario, FIGURE_NAME))
 		scenario_drop_figures(scenario);
 	if (status == OK)
-		scenario->value[knob] = number;
+		scenario_put(scenario, knob, number);
 	return status;
 }
 
@@ -339,9 +350,8 @@ char *scenario_value_text(const struct scenario *scenario, const char *name, cha
 {
 	enum knob_id knob = knob_find(name);
 	enum figure_id figure = figure_find(name);
-	struct device_preset preset = scenario_preset(scenario);
 	return knob != KNOB_COUNT ? knob_text(knob, scenario->value[knob], text, size)
-		: figure != FIGURE_COUNT ? figure_text(figure, &preset, text, size)
+		: figure != FIGURE_COUNT ? figure_text(figure, &scenario->device, text, size)
 		: NULL;
 }
 
@@ -450,6 +460,7 @@ enum status scenario_unpin(struct scenario *scenario, uint32_t n, struct error *
 	pin_done(&scenario->pin[n - 1]);
 	memmove(&scenario->pin[n - 1], &scenario->pin[n], (scenario->pins - n) * sizeof *scenario->pin);
 	scenario->pins--;
+	scenario_resolve(scenario);
 	return OK;
 }
 

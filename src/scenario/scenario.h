@@ -15,6 +15,7 @@
  *     idle_knobs    knobs that are set and change nothing */
 #pragma once
 
+#include "devices.h"
 #include "knobs.h"
 
 /* Pins, in the words of the prompt and of session files (docs/design.md section 4). */
@@ -46,8 +47,12 @@ struct scenario {
 	int64_t value[KNOB_COUNT];
 	struct pin *pin;
 	uint32_t pins;
+	struct device_preset device;  /* of knobs and pins: its preset with the figures of its own; memory: the whole */
+	struct machine machine;       /* what it can do: the same with what measured steps of the software take */
 };
 
+/* Sets a knob; device and software never otherwise. */
+void scenario_put(struct scenario *scenario, enum knob_id knob, int64_t value);
 void scenario_init(struct scenario *scenario);                     /* defaults, no pins */
 void scenario_done(struct scenario *scenario);
 #define scenario_drop scenario_done

@@ -55,7 +55,7 @@ int64_t least_extent(const struct units *units, enum factor_role role)
 static int64_t tensor_degree(const struct scenario *scenario, const struct units *units, int64_t left)
 {
 	int64_t heads = least_extent(units, ROLE_HEADS), ffn = least_extent(units, ROLE_FFN), best = 1,
-			node = scenario_node(scenario);
+			node = scenario->device.node;
 	for (int either = 0; either < 2 && best == 1; either++)
 		for (int64_t t = 2; t <= left && t <= node; t++) {
 			bool by_heads = heads > 0 && heads % t == 0, by_ffn = ffn > 0 && ffn % t == 0;
@@ -133,7 +133,7 @@ enum status degrees_of_scenario(
 /* How far an inner axis is from filling a node. */
 static int64_t shard_mesh_misfit(const struct scenario *scenario, const struct degrees *degrees)
 {
-	int64_t inner = degrees->tp * degrees->cp, node = scenario_node(scenario);
+	int64_t inner = degrees->tp * degrees->cp, node = scenario->device.node;
 	node = SMALLER(node, scenario->value[K_devices]);
 	return inner < node ? node / inner : inner / node;
 }
@@ -207,9 +207,7 @@ void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degr
 		int64_t size;
 	} axis[] = { { MESH_REPLICATE, copies }, { "dp", degrees->dp / copies }, { "ep", degrees->ep },
 		{ "cp", degrees->cp }, { "tp", degrees->tp } };
-	struct machine machine;
 	int64_t inner = degrees->dp * degrees->cp * degrees->ep * degrees->tp;
-	scenario_machine(scenario, &machine);
 	*mesh = (struct mesh){ .padding = scenario->value[K_padding] };
 	FOR(i, COUNT_OF(axis)) {
 		inner /= axis[i].size;
@@ -217,6 +215,6 @@ void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degr
 			continue;
 		roles[mesh->axes] = roles_of_axis(scenario, axis[i].name);
 		mesh_add_axis(mesh, axis[i].name, (uint32_t)axis[i].size, (uint32_t)inner,
-			(uint32_t)scenario_node(scenario), &machine);
+			(uint32_t)scenario->device.node, &scenario->machine);
 	}
 }

@@ -28,7 +28,7 @@ enum status scenario_line_reset(struct scenario *scenario, const char *argument,
 			return scenario_unpin(scenario, i, error);
 	if (knob == KNOB_COUNT)
 		return knob_unknown(argument, error);
-	scenario->value[knob] = knobs[knob].normal;
+	scenario_put(scenario, knob, knobs[knob].normal);
 	return OK;
 }
 

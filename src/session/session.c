@@ -334,7 +334,7 @@ const struct preview *session_preview(struct session *session, enum knob_id knob
 		session->questions = 0;
 	if (!open)
 		open = &session->question[session->questions++];
-	scenario.value[knob] = value;
+	scenario_put(&scenario, knob, value);
 	*open = (struct question){ .knob = knob,
 		.value = value,
 		.number = worker_preview(session->worker, session->graph, &scenario,

@@ -100,7 +100,7 @@ static void launcher_sizes(
 	struct launch *launch, const struct asked *asked, const struct scenario *scenario, const struct about *about)
 {
 	int64_t wide = (int64_t)asked->dp * asked->ep * asked->copies, batch = scenario->value[K_batch], micro;
-	int64_t devices = wide * asked->tp * asked->cp * asked->pp, node = scenario_node(scenario);
+	int64_t devices = wide * asked->tp * asked->cp * asked->pp, node = scenario->device.node;
 	bool titan = launch->launcher == LAUNCHER_torchtitan, cuts = asked->zero > 0 || asked->copies > 1;
 	batch = batch > 0 ? batch : about->batch;
 	micro = batch > 0 && batch % (asked->microbatches * wide) == 0 ? batch / (asked->microbatches * wide) : 0;

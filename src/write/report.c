@@ -101,7 +101,7 @@ static void write_device(const struct plan *plan, FILE *stream)
 {
 	char text[800];
 	if (plan->scenario.value[K_device] != DEVICE_NONE)
-		fprintf(stream, "  %-22s %s: %s\n", "times rest on", scenario_device_name(&plan->scenario),
+		fprintf(stream, "  %-22s %s: %s\n", "times rest on", plan->scenario.device.name,
 			device_reached_text(&plan->scenario, text, sizeof text));
 }
 

@@ -81,11 +81,10 @@ static enum status roofline_find(
 	const struct plan *plan, const struct rules *rules, struct arena *arena, struct roofline *roofline)
 {
 	const struct graph *graph = plan->graph;
-	struct machine machine;
+	const struct machine *machine = &plan->scenario.machine;
 	struct op_work *work;
 	enum machine_format format = FORMAT_F32;
 	int64_t largest = 0, time;
-	scenario_machine(&plan->scenario, &machine);
 	TRY(op_work_find(graph, rules, arena, &work));
 	if (!ROOM(arena, roofline->op, graph->ops))
 		return NO_MEMORY;
@@ -93,21 +92,21 @@ static enum status roofline_find(
 		uint32_t op = plan->ordered->result.order[i];
 		enum machine_limit limit;
 		int64_t bytes = 0;
-		TRY(op_local_time(graph, rules, &machine, op, false, &time, &limit));
+		TRY(op_local_time(graph, rules, machine, op, false, &time, &limit));
 		FOR(k, op_arguments(graph, op))
-			bytes += op_moves(&machine, &work[op], graph, op, k) ? graph->tensor[op_argument(graph, op, k)].bytes : 0;
+			bytes += op_moves(machine, &work[op], graph, op, k) ? graph->tensor[op_argument(graph, op, k)].bytes : 0;
 		/* What fused kernels leave of the traffic, as in op_work_time(). */
-		if (!work[op].update && !work[op].matrix && !work[op].cast && !work[op].routes && machine.fused > 0)
-			bytes = bytes / 1000 * machine.fused;
+		if (!work[op].update && !work[op].matrix && !work[op].cast && !work[op].routes && machine->fused > 0)
+			bytes = bytes / 1000 * machine->fused;
 		roofline_add(roofline, &graph->op[op], work[op].flops, bytes, time, limit);
 		if (work[op].matrix && work[op].flops > largest) {
 			largest = work[op].flops;
 			format = machine_format_of(graph, op);
 		}
 	}
-	roofline->matrix = (double)machine.matrix_rate[format];
-	roofline->vector = (double)machine.vector_rate;
-	roofline->memory = (double)machine.memory_rate;
+	roofline->matrix = (double)machine->matrix_rate[format];
+	roofline->vector = (double)machine->vector_rate;
+	roofline->memory = (double)machine->memory_rate;
 	return OK;
 }
 
@@ -130,7 +129,7 @@ enum status export_roofline(const struct export_job *job)
 	const struct scenario *scenario = &job->plan->scenario;
 	struct roofline roofline = { .share = job->plan->sharded };
 	if (scenario->value[K_device] != knobs[K_device].normal)
-		roofline.device = scenario_device_name(scenario);
+		roofline.device = scenario->device.name;
 	struct rules *rules = rules_load(job->options->rules_file, job->error);
 	if (!rules)
 		return job->error->status;

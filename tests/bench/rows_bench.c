@@ -232,14 +232,14 @@ static enum status rows_read(const char *path, const char *model, const struct s
 		row->scenario.value[K_float8] |= row->float8;
 		if (row->device != DEVICE_NONE) {
 			scenario_drop_figures(&row->scenario);
-			row->scenario.value[K_device] = row->device;
+			scenario_put(&row->scenario, K_device, row->device);
 		}
 		char node[40];
 		snprintf(node, sizeof node, "devices_per_node=%d", (int)row->node);
 		TRY(row->node > 0 ? scenario_set(&row->scenario, node, error) : OK);
 		TRY(scenario_by_data_sheets(&row->scenario, error));
 		struct config_request request = { .devices = row->devices,
-			.devices_per_node = (uint32_t)scenario_node(&row->scenario) };
+			.devices_per_node = (uint32_t)row->scenario.device.node };
 		if (model_source_open(&row->source, row->model, NULL, &row->scenario) != 0)
 			return fail(error, BAD_INPUT, "%.60s can't be opened", row->model);
 		model_source_request(&row->source, &request);
@@ -310,7 +310,7 @@ static double predict(const struct table *table, uint32_t i, const double *const
 	struct machine machine;
 	const struct device_preset preset = device_preset((enum device)row->scenario.value[K_device]);
 	overheads.inside = row->hidden * 10;
-	scenario_plain_machine(&row->scenario, &machine);
+	machine = scenario_plain_machine(&row->scenario);
 	if (constants)
 		take(&machine, &preset, constants);
 	return config_case_evaluate(row->opened, &machine, &overheads, &result) == OK ? (double)result.time / 1e12 : 0;

@@ -67,7 +67,7 @@ static void chrome_what(const struct model *model, char text[WHATS][100])
 	if (value[K_device] == DEVICE_NONE)
 		snprintf(text[WHAT_DEVICES], 100, "%lld device%s", (long long)value[K_devices], value[K_devices] == 1 ? "" : "s");
 	else
-		snprintf(text[WHAT_DEVICES], 100, "%lld x %s", (long long)value[K_devices], scenario_device_name(scenario));
+		snprintf(text[WHAT_DEVICES], 100, "%lld x %s", (long long)value[K_devices], scenario->device.name);
 	devices_mesh_text(plan, text[WHAT_MESH], 100);
 	if (ranks)
 		snprintf(text[WHAT_RANK], 100, "rank %u of %u%s", plan->rank, pipelined->ranks,

@@ -117,7 +117,7 @@ static void configurations_search_in(
 	struct config_ranking *ranking = &job->ranking;
 	struct model_source source;
 	struct config_request request = { .devices = (uint32_t)scenario->value[K_devices],
-		.devices_per_node = (uint32_t)scenario_node(scenario),
+		.devices_per_node = (uint32_t)scenario->device.node,
 		.overheads = overheads_all,
 		.zero = -1,
 		.sp = -1,

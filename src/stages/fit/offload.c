@@ -36,13 +36,12 @@ struct choosing {
 
 enum status host_link_of(const struct graph *step, const struct scenario *scenario, struct recompute_link *link)
 {
-	struct machine machine;
-	int64_t memory = scenario_preset(scenario).host_memory;
-	scenario_machine(scenario, &machine);
+	const struct machine *machine = &scenario->machine;
+	int64_t memory = scenario->device.host_memory;
 	int64_t *MAKE(time, step->storages);
-	*link = (struct recompute_link){ .rate = machine.host.rate, .memory = memory ? memory : BYTES_MAX, .time = time };
+	*link = (struct recompute_link){ .rate = machine->host.rate, .memory = memory ? memory : BYTES_MAX, .time = time };
 	for (uint32_t s = 0; s < step->storages && time; s++)
-		time[s] = machine_host_time(&machine, step->storage[s].bytes);
+		time[s] = machine_host_time(machine, step->storage[s].bytes);
 	return time ? OK : NO_MEMORY;
 }
 

@@ -87,7 +87,7 @@ static struct timing timing_of(const struct graph *graph, const struct sharded *
 	struct timing timing = {
 		.graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch]
 	};
-	scenario_machine(scenario, &timing.machine);
+	timing.machine = scenario->machine;
 	return timing;
 }
 

@@ -182,12 +182,12 @@ static enum status cost_blocks(struct piping *piping)
 
 static struct config_model pipeline_stage_model_of(const struct piping *piping)
 {
-	int64_t cap = piping->limited == CUTS_ANY ? -1 : piping->machine.memory,
+	int64_t cap = piping->limited == CUTS_ANY ? -1 : scenario_budget(piping->scenario),
 			margin = piping->limited == CUTS_CAPPED ? 1 : piping->wish->margin;
 	return (struct config_model){ .blocks = piping->blocks.blocks,
 		.cost = piping->cost,
 		.machine = &piping->machine,
-		.devices_per_node = (uint32_t)scenario_node(piping->scenario),
+		.devices_per_node = (uint32_t)piping->scenario->device.node,
 		.limit = cap < 0 || margin == 0 ? -1
 		: cap > margin ? cap - margin
 		: 0 };
@@ -585,7 +585,7 @@ static struct pipelined *stage_device(struct stage_context *stage, const struct 
 		: (enum schedule)scenario->value[K_schedule];
 	pipelined->folded = schedule_folded(pipelined->schedule);
 	pipelined->split = schedule_split(pipelined->schedule);
-	scenario_machine(scenario, &piping.machine);
+	piping.machine = scenario->machine;
 	enum status status = pipeline_stage_run(&piping);
 	if (status == NO_MEMORY)
 		fail_memory(error);

@@ -30,7 +30,7 @@ enum status shard_clock_open(const struct stage_context *stage, const struct uni
 	const struct scenario *scenario, struct shard_clock *clock)
 {
 	clock->microbatches = scenario->value[K_microbatches] > 1 ? (uint32_t)scenario->value[K_microbatches] : 1;
-	scenario_machine(scenario, &clock->machine);
+	clock->machine = scenario->machine;
 	enum status status = op_times_find(units, stage->rules, &clock->machine, &clock->times);
 	clock->clock = op_times_clock(&clock->times);
 	clock->clock.late_casts = scenario_casts_late(scenario);

@@ -135,7 +135,7 @@ Test(pipeline_models, offloaded_activations_are_not_in_flight)
 	cr_expect_lt(after->rank[0].peak, before->rank[0].peak);
 	cr_expect_eq(host_load(after->rank[0].graph), 2 * first->tensor[largest].bytes);
 	struct machine machine;
-	scenario_machine(&scenario, &machine);
+	machine = scenario.machine;
 	int64_t copied = machine_host_time(&machine, first->tensor[largest].bytes);
 	cr_expect(after->forward[0] >= copied && after->forward[0] >= before->forward[0] &&
 			after->forward[0] <= before->forward[0] + copied, "%lld", (long long)after->forward[0]);
@@ -177,7 +177,7 @@ static void expect_agreement(const struct agreeing *row, struct asked *asked)
 	set(&scenario, row->words);
 	request.devices = (uint32_t)scenario.value[K_devices];
 	request.overheads = overheads_all;
-	scenario_machine(&scenario, &request.machine);
+	request.machine = scenario.machine;
 	struct config_case *opened = config_case_open(&request, &row->config, &error);
 	cr_assert_not_null(opened, "%s", error.text);
 	cr_assert_eq(config_case_evaluate(opened, &request.machine, &overheads_all, &result), OK);

@@ -113,7 +113,7 @@ static bool is_true(const struct forgery *forgery)
 	json_object_foreach(json_object_get(forgery->plan, "scenario"), name, value) {
 		enum knob_id id = knob_find(name);
 		if (id < KNOB_COUNT && json_is_integer(value))
-			scenario.value[id] = json_integer_value(value);
+			scenario_put(&scenario, id, json_integer_value(value));
 		else if (id < KNOB_COUNT)
 			same &= json_is_string(value) && knob_parse(id, json_string_value(value), &scenario.value[id], NULL) == OK;
 	}

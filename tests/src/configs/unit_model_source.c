@@ -17,7 +17,7 @@ static struct config_result evaluated(
 	struct config_result result;
 	struct error error = { 0 };
 	model_source_request(source, &request);
-	scenario_machine(scenario, &request.machine);
+	request.machine = scenario->machine;
 	request.machine.memory = -1;
 	request.batch = (int64_t)config->microbatch * config->ep * config->dp * config->microbatches;
 	struct config_case *opened = config_case_open(&request, config, &error);
@@ -101,7 +101,7 @@ Test(model_source, the_software_decides_the_loss_and_rows_say_their_kernels)
 	cr_expect_str_eq(text,
 		"tidemark model llama3-8b --batch 8 --kernels eager --loss eager | tidemark plan - --set software=torchtitan "
 		"--set kernels=eager");
-	cr_expect_str_eq(scenario_preset(&row).eager_kernels ? "eager" : "compiled", "eager");
+	cr_expect_str_eq(row.device.eager_kernels ? "eager" : "compiled", "eager");
 	scenario_done(&row);
 	model_source_close(&source);
 	cr_assert_eq(model_source_open(&source, "llama3-8b:eager_loss=0", NULL, &scenario), 0);

@@ -66,12 +66,12 @@ static void change(struct scenario *scenario, const struct graph *graph, uint64_
 		break;
 	default:
 		if (knob == K_alignment)
-			scenario->value[knob] = (int64_t)1 << random_next(random) % 10;
+			scenario_put(scenario, (enum knob_id)knob, (int64_t)1 << random_next(random) % 10);
 		else if (knob == K_effort)
-			scenario->value[knob] = (int64_t)(random_next(random) % 3);
+			scenario_put(scenario, (enum knob_id)knob, (int64_t)(random_next(random) % 3));
 		else
-			scenario->value[knob] = (int64_t)(random_next(random) %
-				(uint64_t)(knob == K_memory ? 5000 : knobs[knob].maximum + 1));
+			scenario_put(scenario, (enum knob_id)knob, (int64_t)(random_next(random) %
+				(uint64_t)(knob == K_memory ? 5000 : knobs[knob].maximum + 1)));
 	}
 }
 
@@ -129,9 +129,9 @@ Test(planner, every_knob_is_in_the_key_of_the_stage_that_reads_it)
 		compare(&planner, graph, &scenario, base);
 		for (int knob = 0; knob < KNOB_COUNT; knob++) {
 			int64_t before = scenario.value[knob], up = knob_step((enum knob_id)knob, before, 1);
-			scenario.value[knob] = up != before ? up : knob_step((enum knob_id)knob, before, -1);
+			scenario_put(&scenario, (enum knob_id)knob, up != before ? up : knob_step((enum knob_id)knob, before, -1));
 			compare(&planner, graph, &scenario, (uint64_t)knob);
-			scenario.value[knob] = before;
+			scenario_put(&scenario, (enum knob_id)knob, before);
 		}
 	}
 }

@@ -65,12 +65,12 @@ Test(devices, power_limits_the_peaks_of_16_and_8_bits)
 	cr_expect_lt(low.sustained[FORMAT_F8], full.sustained[FORMAT_F8]);
 	cr_expect(low.sustained[FORMAT_F32] == 1000 && low.sustained[FORMAT_F64] == 1000);
 	scenario_init(&scenario);
-	scenario.value[K_device] = DEVICE_H100_80;
+	scenario_put(&scenario, K_device, DEVICE_H100_80);
 	scenario_add(&scenario, "power=500W");
-	scenario_machine(&scenario, &own);
+	own = scenario.machine;
 	cr_expect_eq(own.sustained[FORMAT_BF16], low.sustained[FORMAT_BF16]);
 	scenario_add(&scenario, "power=0W");
-	scenario_machine(&scenario, &own);
+	own = scenario.machine;
 	cr_expect_eq(own.sustained[FORMAT_BF16], 1000);
 }
 
@@ -81,13 +81,13 @@ Test(devices, measured_steps_multiply_every_time_of_a_named_software)
 	struct machine plain, own;
 	enum machine_limit limit;
 	scenario_init(&scenario);
-	scenario.value[K_device] = DEVICE_TPU_V6E_32;
-	scenario_machine(&scenario, &plain);
+	scenario_put(&scenario, K_device, DEVICE_TPU_V6E_32);
+	plain = scenario.machine;
 	cr_expect_eq(plain.measured, 1000);
-	scenario.value[K_software] = SOFTWARE_MAXTEXT;
+	scenario_put(&scenario, K_software, SOFTWARE_MAXTEXT);
 	double factor = profile_measured(DEVICE_TPU_V6E_32, SOFTWARE_MAXTEXT)->factor / 1e3;
-	scenario_plain_machine(&scenario, &plain);
-	scenario_machine(&scenario, &own);
+	plain = scenario_plain_machine(&scenario);
+	own = scenario.machine;
 	static const struct { bool matrix; int64_t flops, bytes; } ops[] = { { true, INT64_C(1) << 40, 1 << 20 },
 		{ true, 1 << 20, 1 << 20 }, { false, 1 << 20, INT64_C(1) << 30 }, { false, 1, 1 } };
 	for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
@@ -100,7 +100,7 @@ Test(devices, measured_steps_multiply_every_time_of_a_named_software)
 	cr_expect_float_eq((double)plain.near.rate, factor * (double)own.near.rate, 0.001 * (double)plain.near.rate);
 	cr_expect(memcmp(plain.matrix_rate, own.matrix_rate, sizeof own.matrix_rate) == 0);
 	scenario_add(&scenario, "measured=100%");
-	scenario_machine(&scenario, &own);
+	own = scenario.machine;
 	cr_expect_eq(own.launch, plain.launch);
 }
 
@@ -110,7 +110,7 @@ Test(devices, a_preset_has_a_reserve_and_so_has_a_memory_of_its_size)
 		struct device_preset preset = device_preset((enum device)i);
 		OWN(scenario) scenario;
 		scenario_init(&scenario);
-		scenario.value[K_device] = i;
+		scenario_put(&scenario, K_device, i);
 		bool bare = i == DEVICE_NONE || i == DEVICE_CPU;
 		cr_expect_eq(scenario_reserve(&scenario) == 0, bare, "%s", preset.name);
 		cr_expect_eq(scenario_group_buffers(&scenario) == 0, bare || strncmp(preset.name, "tpu-", 4) == 0, "%s",
@@ -139,7 +139,7 @@ Test(devices, every_figure_says_where_it_comes_from)
 	char text[700];
 	for (int i = DEVICE_NONE; i < DEVICE_COUNT; i++) {
 		scenario_init(&scenario);
-		scenario.value[K_device] = i;
+		scenario_put(&scenario, K_device, i);
 		int figures = device_figures(&scenario, figure);
 		cr_assert(figures > 15 && figures <= DEVICE_FIGURES);
 		for (int f = 0; f < figures; f++) {
@@ -187,7 +187,7 @@ Test(devices, what_is_set_is_no_data_sheets)
 			char pin[100];
 			OWN(scenario) scenario;
 			scenario_init(&scenario);
-			scenario.value[K_device] = device;
+			scenario_put(&scenario, K_device, device);
 			int figures = device_figures(&scenario, plain);
 			snprintf(pin, sizeof pin, "figure %s", own[i].set);
 			cr_assert_eq(scenario_pin(&scenario, pin, &error), OK, "%s", error.text);
@@ -348,8 +348,8 @@ Test(devices, what_is_not_measured_is_said_to_be)
 			struct error error;
 			char text[700];
 			scenario_init(&scenario);
-			scenario.value[K_device] = d;
-			scenario.value[K_software] = s;
+			scenario_put(&scenario, K_device, d);
+			scenario_put(&scenario, K_software, s);
 			device_reached_text(&scenario, text, sizeof text);
 			cr_expect_eq(preset.apart > 0, d != DEVICE_NONE && steps, "%s", preset.name);
 			cr_expect_eq(preset.machine.measured, steps && s != SOFTWARE_GIVEN ? steps->factor : 1000);
@@ -381,7 +381,7 @@ Test(devices, every_figure_says_what_it_rests_on)
 		struct device_figure figure[DEVICE_FIGURES];
 		OWN(scenario) scenario;
 		scenario_init(&scenario);
-		scenario.value[K_device] = DEVICE_H100_80;
+		scenario_put(&scenario, K_device, DEVICE_H100_80);
 		scenario_add(&scenario, cases[i].set);
 		int figures = device_figures(&scenario, figure), found = 0;
 		cr_assert_leq(figures, DEVICE_FIGURES);
@@ -414,7 +414,7 @@ Test(devices, figures_are_read_as_they_are_written)
 			snprintf(pin, sizeof pin, "figure %s %s", figure_name((enum figure_id)figure), text);
 			cr_assert_eq(scenario_pin(&scenario, pin, &error), OK, "%s", error.text);
 			cr_expect_str_eq(pin_text(&scenario.pin[0], again, sizeof again), pin);
-			third = scenario_preset(&scenario);
+			third = scenario.device;
 			cr_expect_str_eq(figure_text((enum figure_id)figure, &third, again, sizeof again), text);
 			cr_expect_neq(scenario_figures_hash(&scenario), 0);
 			cr_assert_eq(scenario_set(&scenario, "device=none", &error), OK);
