@@ -51,11 +51,11 @@ char *holder_text(const struct plan *plan, const struct holder *holder, char *te
 {
 	const struct op *maker = holder_maker(plan, holder->first);
 	char type[40];
-	if (holder->reason == ALIVE_PERSISTENT)
-		snprintf(text, size, "%s", kind_names[plan->graph->storage[holder->first].kind]);
+	const char *name = storage_name(plan, holder->first);
+	if (holder->reason == ALIVE_PERSISTENT || holder->count == 1)
+		snprintf(text, size, "%s", holder->count == 1 ? name : kind_names[plan->graph->storage[holder->first].kind]);
 	else
-		snprintf(text, size, "%u x %s", holder->count,
-			maker ? holder_operator(maker->type, type) : storage_name(plan, holder->first));
+		snprintf(text, size, "%u x %s", holder->count, maker ? holder_operator(maker->type, type) : name);
 	return text;
 }
 

@@ -572,7 +572,7 @@ static void packing_begin(struct packing *packing, struct model *model)
 		base += stays ? laid_out->bytes[i] : 0;
 	}
 	if (many == 0 || many > PACKED_MOST) {
-		view_say(model, "at most %d tensors are laid by hand: try samples/lessons/fragmentation.jsonl", PACKED_MOST);
+		view_say(model, "at most %d tensors are laid by hand", PACKED_MOST);
 		packing_end(packing);
 		return;
 	}
@@ -583,7 +583,7 @@ static void packing_begin(struct packing *packing, struct model *model)
 	packing->on = true;
 	packing->serial = plan->serial;
 	packing_look(packing, laid_out);
-	view_say(model, "arrows choose a place, Enter lays it, u takes it up, i says where the plan has it, y ends");
+	view_say(model, "arrows choose a place, Enter lays it, u takes it up, i helps, y ends");
 }
 
 static bool packing_played(const struct map *map, const struct model *model)
@@ -629,7 +629,7 @@ static void packing_draw(struct map *map, const struct model *model, struct fram
 			packing->places, BYTES(packing->place[packing->chosen]), top > goal ? ", above the goal" : "");
 	} else
 		frame_rest(frame, 0, height - 2, top > goal ? ROLE_WARN : ROLE_GOOD,
-			top > goal ? "all is laid: u takes one up, y ends" : "all is laid, as low as the plan: y ends");
+			top > goal ? "all is laid: u takes one up" : "all is laid, as low as the plan");
 }
 
 static bool packing_command(struct map *map, struct model *model, enum command_id command)

@@ -184,7 +184,7 @@ const struct op *holder_maker(const struct plan *plan, uint32_t storage);
 /* "softmax" of "aten._softmax.default"; "h.*.attn" of "h.0.attn" and "h.11.attn". Return text. */
 const char *holder_operator(const char *type, char text[40]);
 char *holder_pattern(const char *module, char *text, size_t size);
-/* "48 x softmax", "optimizer". Returns text. */
+/* "48 x softmax", "optimizer", "left.out". Returns text. */
 char *holder_text(const struct plan *plan, const struct holder *holder, char *text, size_t size);
 
 /* Groups that are alike but for their bytes: what the second plan has more of them. */

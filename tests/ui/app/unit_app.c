@@ -536,6 +536,52 @@ Test(app, columns_keep_to_the_width)
 	cr_assert_eq(layout.left_out, 0);
 }
 
+/* The whole screen of every view while a plan is made, when it was stopped, refused, without anything in its lists, and on
+ * the smallest screen, against tests/screens/states.txt; UPDATE=1 writes it anew. */
+Test(app, every_view_has_its_states)
+{
+	static const char *const states[] = { "solving", "stopped", "refused", "small" };
+	OWN(app) *app = app_on_diamond(THEME_MONO, true, 80, 24, "");
+	const struct session_status clean = app->model.status;
+	char *all = NULL, *kept = NULL;
+	size_t length = 0, known = 0;
+	FILE *out = open_memstream(&all, &length);
+	FOR_INT(view, VIEWS)
+		FOR(state, 4) {
+			bool small = state == 3;
+			int x, y;
+			app->view = view;
+			app->model.status = clean;
+			app->model.status.solving = app->model.status.stale = state == 0;
+			app->model.status.fraction = state == 0 ? 0.45 : -1;
+			snprintf(app->model.status.stage, sizeof app->model.status.stage, "%s", state == 0 ? "order: cuts" : "");
+			snprintf(app->model.status.problem, sizeof app->model.status.problem, "%s",
+				state == 2 ? "tp 7 is more than the 3 devices" : "");
+			app->plan->limited = state == 1;
+			FOR_INT(again, 2) { /* what was looked for beside the screen is there */
+				cr_assert(app_draw(app, small ? 40 : 80, small ? 10 : 24, &x, &y));
+				configurations_wait(&app->configurations);
+				graph_factors_wait(&app->factors);
+				graph_factors_wait(&app->given);
+			}
+			HELD char *text = frame_dump(&app->frame);
+			fprintf(out, "== %s, %s\n%s", views[view]->name, states[state], text);
+		}
+	app->plan->limited = false;
+	fclose(out);
+	if (getenv("UPDATE")) {
+		FILE *file = fopen("tests/screens/states.txt", "w");
+		fputs(all, file);
+		fclose(file);
+	}
+	FILE *file = fopen("tests/screens/states.txt", "r");
+	cr_assert(file && getdelim(&kept, &known, '\0', file) > 0);
+	fclose(file);
+	cr_assert_str_eq(all, kept);
+	free(all);
+	free(kept);
+}
+
 /* True where the key's command is in the footer or the help overlay of what has the keys. */
 static bool key_is_told(const struct app *app, const char *key)
 {
