@@ -6,7 +6,7 @@
 #include "fit_list.h"
 #include "solver/step/scale.h"
 #include "src/base/background.h"
-#include "src/plan/verdict.h"
+#include "src/decide/decide.h"
 #include "src/scenario/own_device.h"
 
 #define X(id, name, text) name,
@@ -208,11 +208,16 @@ static bool helps(const struct fit_list *list, const struct fit_way *way)
 		way->came.needs < (strcmp(way->group, "allocator") == 0 ? list->base.needs : list->ours);
 }
 
+static int fit_list_order(const struct fit_way *a, const struct fit_way *b, int goal)
+{
+	struct foretold first = { a->came.needs, a->extra }, second = { b->came.needs, b->extra };
+	int order = foretold_order(&(struct goal){ goal, -1 }, &first, &second);
+	return order ? order : strcmp(a->set, b->set);
+}
+
 static int by_needs(const void *left, const void *right)
 {
-	const struct fit_way *a = left, *b = right;
-	int64_t more = a->came.needs - b->came.needs;
-	return more != 0 ? (more > 0) - (more < 0) : strcmp(a->set, b->set);
+	return fit_list_order(left, right, GOAL_SMALLEST);
 }
 
 static int compare_ways(const void *left, const void *right)
@@ -222,12 +227,7 @@ static int compare_ways(const void *left, const void *right)
 		return a->planned != b->planned ? b->planned - a->planned : b->fits - a->fits;
 	if (a->above != b->above)
 		return b->above - a->above;
-	int64_t first = a->fits ? a->extra : a->came.needs, second = b->fits ? b->extra : b->came.needs;
-	if (first == second) {
-		first = a->fits ? a->came.needs : a->extra;
-		second = b->fits ? b->came.needs : b->extra;
-	}
-	return first != second ? (first > second) - (first < second) : strcmp(a->set, b->set);
+	return fit_list_order(a, b, a->fits ? GOAL_FASTEST : GOAL_SMALLEST);
 }
 
 /* As struct fit_list has them. */
@@ -236,8 +236,8 @@ static void sort_ways(struct fit_list *list)
 	struct fit_way *way = list->way;
 	qsort(way, list->ways, sizeof *way, compare_ways);
 	for (uint32_t begin = 0, end = 0; end < list->ways && way[end].fits; begin = end) {
-		int64_t slowest = way[begin].extra + (list->base.step + way[begin].extra) / 1000;
-		while (end < list->ways && way[end].fits && way[end].extra <= slowest)
+		int64_t now = list->base.step;
+		while (end < list->ways && way[end].fits && is_as_fast(now + way[end].extra, now + way[begin].extra))
 			end++;
 		qsort(way + begin, end - begin, sizeof *way, by_needs);
 	}

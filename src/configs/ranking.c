@@ -2,17 +2,14 @@
 #include <stdlib.h>
 
 #include "config_search.h"
+#include "src/decide/decide.h"
 
 static int by_rank(const void *left, const void *right)
 {
 	const struct config_entry *a = left, *b = right;
-	if (a->fits && a->result.time != b->result.time)
-		return a->result.time < b->result.time ? -1 : 1;
-	if (a->result.worst.total != b->result.worst.total)
-		return a->result.worst.total < b->result.worst.total ? -1 : 1;
-	if (a->result.time != b->result.time)
-		return a->result.time < b->result.time ? -1 : 1;
-	return memcmp(&a->config, &b->config, sizeof a->config);
+	struct foretold first = { a->result.worst.total, a->result.time }, second = { b->result.worst.total, b->result.time };
+	int order = foretold_order(&(struct goal){ a->fits ? GOAL_FASTEST : GOAL_SMALLEST, -1 }, &first, &second);
+	return order ? order : memcmp(&a->config, &b->config, sizeof a->config);
 }
 
 bool config_same_cut(const struct config *a, const struct config *b)
@@ -198,7 +195,7 @@ static void lead_with_least(struct config_entry *entry, uint32_t count)
 {
 	uint32_t least = 0;
 	FOR_FROM(i, 1, count)
-		if (entry[i].planned.known == entry->planned.known && time_of(&entry[i]) - time_of(entry) <= time_of(entry) / 1000 &&
+		if (entry[i].planned.known == entry->planned.known && is_as_fast(time_of(&entry[i]), time_of(entry)) &&
 			memory_of(&entry[i]) < memory_of(&entry[least]))
 			least = i;
 	struct config_entry leader = entry[least];

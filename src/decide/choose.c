@@ -94,12 +94,6 @@ static bool choose_is_behind(const struct planning *planning, const struct plan 
 	return once && scenario_seeks_time(planning->scenario) && plan_glance(planning, quick) - time > time / SLOW_PART;
 }
 
-/* Whether heuristics alone leave a rival a chance of less memory than the best. */
-static bool choose_has_chance(const struct plan *best, const struct plan *quick)
-{
-	return plan_needs(quick) <= plan_needs(best) + plan_needs(best) / 100 * NEAR_PERCENT;
-}
-
 /* Adds the plans of a wish, where it has a chance against the best so far; auto's also as heuristics planned it, as the
  * complete one may be slower. sure: only what no order can mend rules it out. What its best plan comes to, and whether
  * there is one. */
@@ -115,7 +109,8 @@ static bool choose_plan_wish(
 		 open = transformed && !(by_time && choose_is_slower(planning, best, transformed));
 	struct plan *quick = open ? plan_transformed(planning, transformed, wish, true) : NULL;
 	choosing->compared++;
-	if (quick && (by_time ? !choose_is_behind(planning, best, quick) : sure || choose_has_chance(best, quick))) {
+	if (quick && (by_time ? !choose_is_behind(planning, best, quick)
+		: sure || plan_needs(quick) <= plan_needs(best) + plan_needs(best) / 100 * NEAR_PERCENT)) {
 		plan_each_order(planning, transformed, wish, false, &own);
 		quick->complete = true;    /* as a candidate: nothing better of it follows */
 		shortlist_add(&own, choosing->automatic ? plan_retain(quick) : NULL);

@@ -31,7 +31,8 @@ struct goal {
 	int64_t limit;              /* of what a plan needs (verdict.h); < 0: none */
 };
 
-/* Whether a is to be tried before b: by memory and by the time of the step, nothing else. Of equals neither is. */
+/* < 0: a is better than b, by memory and by the time of the step, nothing else; 0: neither is. */
+int foretold_order(const struct goal *goal, const struct foretold *a, const struct foretold *b);
 bool foretold_better(const struct goal *goal, const struct foretold *a, const struct foretold *b);
 struct foretold plan_came_to(const struct plan *plan);
 

@@ -13,7 +13,7 @@
 #define SPACE_MOST 40000        /* shardings whose estimates are all looked at */
 #define MOVE_STORE (16 << 20)   /* bytes of results of trials that are kept */
 
-/* One decision: an op's split, where a tensor that nothing writes is kept, or the axes of a kind of transfer. */
+/* An op's split, where a tensor that nothing writes is kept, or the axes of a kind of transfer. */
 struct decision {
 	enum { DECIDES_SPLIT, DECIDES_KEPT, DECIDES_LATE, DECIDES_EACH, DECIDES_REGATHER } of;
 	uint32_t id, options;

@@ -12,13 +12,18 @@ static bool by_time(const struct goal *goal, const struct foretold *plan)
 	return goal->of == GOAL_FASTEST && keeps_limit(goal, plan);
 }
 
+int foretold_order(const struct goal *goal, const struct foretold *a, const struct foretold *b)
+{
+	bool keeps = keeps_limit(goal, a);
+	int time = (a->time > b->time) - (a->time < b->time), needs = (a->needs > b->needs) - (a->needs < b->needs);
+	if (keeps != keeps_limit(goal, b))
+		return keeps ? -1 : 1;
+	return needs == 0 || (by_time(goal, a) && time != 0) ? time : needs;
+}
+
 bool foretold_better(const struct goal *goal, const struct foretold *a, const struct foretold *b)
 {
-	if (keeps_limit(goal, a) != keeps_limit(goal, b))
-		return keeps_limit(goal, a);
-	if (a->needs == b->needs || (by_time(goal, a) && a->time != b->time))
-		return a->time < b->time;
-	return a->needs < b->needs;
+	return foretold_order(goal, a, b) < 0;
 }
 
 struct foretold plan_came_to(const struct plan *plan)
