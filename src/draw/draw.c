@@ -110,8 +110,7 @@ static void node_heading(const struct writer *writer, const struct draw_node *no
 	}
 	bool typed = !drawing->terse && (drawing->ops ? strcmp(op->type, "op") != 0 : !between),
 		 several = !drawing->ops && node->ops > 1;
-	if (several && !whole && !typed) /* as bold as the name: a viewer whose letters are wider than Graphviz thinks moves the row as a
-						   whole */
+	if (several && !whole && !typed) /* as bold as the name: a viewer with wider letters moves the row as a whole */
 		fprintf(writer->stream, " +%u", node->ops - 1);
 	fputs("</B>", writer->stream);
 	if (typed) {

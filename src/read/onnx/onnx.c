@@ -384,7 +384,7 @@ static enum status read_words(
 		foreign ? (const char *)words[7].at : "onnx",
 		(int)onnx_least(wire_size(words[4]), 150), words[4].at ? (const char *)words[4].at : "");
 	*type = arena_text(&reader->arena, text, strlen(text));
-	bool other = foreign && !(wire_size(words[7]) == strlen("ai.onnx") && memcmp(words[7].at, "ai.onnx", strlen("ai.onnx")) == 0);
+	bool other = foreign && (wire_size(words[7]) != strlen("ai.onnx") || memcmp(words[7].at, "ai.onnx", 7) != 0);
 	*own = *type && (!other || of_known_domain(*type)) ? strrchr(*type, '.') + 1 : NULL;
 	*name = words[3].at ? onnx_text_of(reader, words[3]) : "";
 	return *type && *name ? OK : fail_memory(reader->error);
