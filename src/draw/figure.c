@@ -541,6 +541,14 @@ static void draw_boxes(struct axes *axes, const struct plan *plan)
 	}
 }
 
+/* What ends the arena where holes make it higher than the peak: below it there was no room. */
+static bool figure_is_on_top(const struct plan *plan, uint32_t item)
+{
+	const struct laid_out *laid_out = plan->laid_out;
+	return plan_arena(plan) > plan_peak(plan) && laid_out->first[item] != NONE &&
+		laid_out->offset[item] + laid_out->bytes[item] == plan_arena(plan);
+}
+
 enum status figure_map(const struct plan *plan, const struct plan_time *time, const char *set,
 	struct canvas_paper paper, FILE *stream, struct error *error)
 {
@@ -559,14 +567,20 @@ enum status figure_map(const struct plan *plan, const struct plan_time *time, co
 			there[group_of_kind(item_kind(plan, item))] = true;
 			small += !box_of(&axes, plan, item, &box);
 		}
+	struct words words = { note, sizeof note, 0 };
 	if (small)
-		PRINT_TO(note, "%u buffer%s too small to see", small, small == 1 ? " is" : "s are");
+		words_add(&words, "%u buffer%s too small to see", small, small == 1 ? " is" : "s are");
+	if (plan_arena(plan) > plan_peak(plan))
+		words_add(&words, "%soutlined: what fits nowhere lower", small ? "; " : "");
 	TRY(figure_open_axes(&axes, paper, there, note, error));
 	figure_draw_title(&axes, plan, "arena", plan_arena(plan));
 	figure_draw_axes(&axes, "address");
 	figure_draw_streams(&axes, plan);
 	figure_draw_phases(&axes, plan);
 	draw_boxes(&axes, plan);
+	FOR(item, plan->laid_out->items)
+		if (figure_is_on_top(plan, item) && box_of(&axes, plan, item, &box))
+			canvas_box(&axes.canvas, box.x, box.y, box.width, box.height, NULL, &(struct canvas_line){ INK, 1.2, false }, NULL);
 	draw_frame(&axes);
 	figure_draw_limit(&axes);
 	figure_draw_level(&axes, plan_arena(plan), ALARM, false);

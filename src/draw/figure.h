@@ -27,6 +27,7 @@ struct curve {
 	int64_t part[LEDGER_PARTS]; /* of what the step needs */
 };
 #define CURVES_MOST 7u
+#define BARS_MOST 24u
 /* Lines' colours: Okabe and Ito's, the darkest first. */
 extern const char *const curve_colours[CURVES_MOST];
 /* Several plans' live bytes over their orders, a line each. curves: 1 to CURVES_MOST. */
@@ -101,7 +102,7 @@ extern const char *const pipeline_names[PIPELINE_PARTS], *const pipeline_colours
 
 /* figure_bars: stacked bars, a row each. */
 
-/* What several plans need, a bar each, stacked by part. */
+/* What up to BARS_MOST plans need, a bar each, stacked by part; of several graphs below the name of each. */
 enum status figure_needs(
 	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error);
 extern const char *const bar_colours[LEDGER_PARTS];

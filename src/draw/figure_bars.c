@@ -131,21 +131,28 @@ static enum status figure_bars(const struct bars *bars, struct canvas_paper pape
 enum status figure_needs(
 	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error)
 {
-	struct bar bar[CURVES_MOST] = { 0 };
+	struct bar bar[2 * BARS_MOST] = { 0 };
+	uint32_t rows = 0;
+	bool several = false;
 	const char *name[LEDGER_PARTS], *unit;
 	char title[CANVAS_CUT], counts[64];
 	double most = 0;
+	FOR_FROM(i, 1, curves)
+		several |= strcmp(curve[i].graph, curve[0].graph) != 0;
 	FOR(i, curves) {
-		PRINT_TO(bar[i].name, "%s", curve[i].name);
+		if (several && (i == 0 || strcmp(curve[i].graph, curve[i - 1].graph) != 0))
+			PRINT_TO(bar[rows++].name, "%s", curve[i].graph);
+		struct bar *next = &bar[rows++];
+		PRINT_TO(next->name, "%s", curve[i].name);
 		FOR_INT(part, LEDGER_PARTS)
-			bar[i].part[part] = (double)curve[i].part[part];
-		most = fmax(most, bars_sum(&bar[i]));
-		PRINT_TO(bar[i].said, "%s", BYTES((int64_t)bars_sum(&bar[i])));
+			next->part[part] = (double)curve[i].part[part];
+		most = fmax(most, bars_sum(next));
+		PRINT_TO(next->said, "%s", BYTES((int64_t)bars_sum(next)));
 	}
 	FOR_INT(part, LEDGER_PARTS)
 		name[part] = ledger[part].key;
 	struct bars bars = { curves_title(curve, curves, paper.width, title), counts, "", bar_colours, name,
-		(double)axis_unit((int64_t)most, &unit), bar, curves, LEDGER_PARTS };
+		(double)axis_unit((int64_t)most, &unit), bar, rows, LEDGER_PARTS };
 	PRINT_TO(counts, "what the step needs [%s]", unit);
 	return figure_bars(&bars, paper, stream, error);
 }

@@ -99,7 +99,7 @@ const struct export_view export_views[] = {
 	{ "segments", "what order=roam chose: segments, waists, update branches", AS(csv), false, segments_csv },
 	{ "timeline", "live memory over the order, by kind; timeline:time: over time, with the device's streams", FIGURES,
 		true, export_over_order },
-	{ "bars", "what several plans need, a bar for each plan file, stacked by part", FIGURES, true, plan_bars_refuse },
+	{ "bars", "what several plans need, a bar for each plan file, by graph, stacked by part", FIGURES, true, plan_bars_refuse },
 	{ "map", "every buffer as a box: steps by addresses; map:time: over time", FIGURES, true, export_over_order },
 	{ "slowdown", "extra time over memory with recomputation: the bound, plans, published strategies",
 		AS(csv) | FIGURES, true, export_slowdown },

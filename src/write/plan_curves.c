@@ -75,10 +75,10 @@ static enum status read_curve(const char *path, struct curve *curve, json_t **fi
 /* Lines are named by the knobs in which their plans differ, where that tells all of them apart. */
 static void plan_curves_name(json_t *const *plan, struct curve *curve, uint32_t curves)
 {
-	char said[CURVES_MOST][sizeof curve->name] = { "" }, text[100];
+	char said[BARS_MOST][sizeof curve->name] = { "" }, text[100];
 	FOR_INT(knob, KNOB_COUNT) {
 		bool same = true;
-		const json_t *value[CURVES_MOST];
+		const json_t *value[BARS_MOST];
 		FOR(i, curves) {
 			value[i] = json_object_get(json_object_get(plan[i], "scenario"), knobs[knob].name);
 			same &= json_equal(value[i], value[0]) == 1;
@@ -91,7 +91,7 @@ static void plan_curves_name(json_t *const *plan, struct curve *curve, uint32_t 
 	}
 	FOR(i, curves)
 		FOR(k, i)
-			if (strcmp(said[i], said[k]) == 0)
+			if (strcmp(said[i], said[k]) == 0 && strcmp(curve[i].graph, curve[k].graph) == 0)
 				return;
 	for (uint32_t i = 0; i < curves && curves > 1; i++)
 		PRINT_TO(curve[i].name, "%s", said[i]);
@@ -116,12 +116,14 @@ bool plan_curves_kind(const struct export_options *options, enum export_kind_id 
 enum status plan_curves_write(char *const *path, uint32_t paths, const struct export_options *options,
 	enum export_kind_id kind, FILE *stream, struct error *error)
 {
-	struct curve curve[CURVES_MOST];
+	struct curve curve[BARS_MOST];
 	enum status status = OK;
-	json_t *plan[CURVES_MOST];
+	json_t *plan[BARS_MOST];
 	uint32_t curves = 0;
-	if (paths > CURVES_MOST)
-		return refuse(error, "%u plan files: at most %u lines can be told apart", paths, CURVES_MOST);
+	bool bars = strcmp(options->view, "bars") == 0;
+	uint32_t most = bars ? BARS_MOST : CURVES_MOST;
+	if (paths > most)
+		return refuse(error, "%u plan files: at most %u %s can be told apart", paths, most, bars ? "bars" : "lines");
 	for (; status == OK && curves < paths; curves++) {
 		struct error wrong = { 0 };
 		status = read_curve(path[curves], &curve[curves], &plan[curves], &wrong);
@@ -131,7 +133,7 @@ enum status plan_curves_write(char *const *path, uint32_t paths, const struct ex
 	if (status == OK && export_is_picture(kind))
 		plan_curves_name(plan, curve, curves);
 	if (status == OK && export_is_picture(kind))
-		status = (strcmp(options->view, "bars") == 0 ? figure_needs : figure_curves)(
+		status = (bars ? figure_needs : figure_curves)(
 			curve, curves, export_paper(options, kind), stream, error);
 	else if (status == OK)
 		plan_curves_write_csv(curve, curves, stream);
