@@ -200,7 +200,7 @@ static void add_kernels(struct listing *listing)
 	add_share(listing, "bytes moved, fused", machine->fused, "of these bytes where a compiler fuses kernels");
 	rests_on(listing, REACH_TRAFFIC, FIGURE_FUSED);
 	add_share(listing, "traffic of 8-bit casts", machine->casts,
-		"share share share of these bytes: scales and transposes take the rest");
+		"of these bytes, because of scales and transposes");
 	rests_on(listing, REACH_CASTS, FIGURE_CASTS);
 }
 
