@@ -104,7 +104,7 @@ static void print_groups(FILE *file, const struct fit_list *list)
 			if (!way->planned || its != group)
 				continue;
 			if (rows++ == 0)
-				fprintf(file, "\n%s%29s %13s %11s\n", groups[group], "memory", "step", "extra");
+				fprintf(file, "\n%-20s %10s %13s %11s\n", groups[group], "memory", "step", "extra");
 			print_row(file, list, way);
 		}
 }
