@@ -57,10 +57,10 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 	X(LATER, "later", "J", "", IN_ORDER, "", "move the op under the cursor one place later, and see the peak") \
 	X(CHALLENGE, "challenge", "y", "play", IN_ORDER | IN_STEP | IN_MAP, "", "order a small graph " \
 		"yourself: arrows choose an op that can run, Enter runs it, u takes it back; in Map lay its tensors") \
-	X(HINT, "hint", "i", "hint", IN_CHALLENGE | IN_STEP, "", "in the challenge: which op to run next, and why; of a " \
+	X(HINT, "hint", "i", "hint", IN_CHALLENGE | IN_STEP, "", "which op to run next in the challenge, and why; of a " \
 		"lesson its answer") \
-	X(SCORE, "score", "T", "score", IN_CHALLENGE, "", "in the challenge: show time and score, or hide them") \
-	X(END, "end", "y", "end", IN_CHALLENGE, "", "in the challenge: end it; the plan is shown again") \
+	X(SCORE, "score", "T", "score", IN_CHALLENGE, "", "show time and score of the challenge, or hide them") \
+	X(END, "end", "y", "end", IN_CHALLENGE, "", "end the challenge; the plan is shown again") \
 	X(PART, "part", "]", "part", IN_DEVICES | IN_RUNS | IN_FIT | IN_STEP, "", "the next part of the view: of " \
 		"Devices ranks, traffic, placements, device; of Runs side by side, plot, solver's log; of Fit changes, curve; of a " \
 		"lesson the next row of its session") \
