@@ -17,7 +17,11 @@ from .graph import read_graph, write_graph
 from .program import ask_program
 
 LARGEST_GROUPS = 6
-RESULTS = {"same": "same results", "split": "same results but for rounding", "run": "changes the run"}
+# What a change does to the training run, in the order in which changes are listed.
+RESULTS = {"same": "same results", "rounded": "same results but for rounding",
+           "split": "same results but for rounding; batch norm sees smaller batches",
+           "devices": "same results but for rounding, on more devices", "run": "changes the run"}
+GROUPS = {"devices": 1, "run": 2}    # as `tidemark fit` lists them; others are 0
 
 
 @dataclasses.dataclass
@@ -43,7 +47,8 @@ class Holder:
 @dataclasses.dataclass
 class Estimate:
     """What a step needs. needed_bytes: of the device, as `allocator` judges it; fits: None without a limit; why: what
-    is there at the peak, the largest first; changes: the fastest first; unknown: what the figure leaves out or assumes."""
+    is there at the peak, the largest first; changes: the fastest first, those that change the run last; unknown: what
+    the figure leaves out or assumes."""
     needed_bytes: int
     peak_bytes: int
     allocator: str
@@ -59,7 +64,7 @@ class Estimate:
         lines = [self.verdict, f"at the peak ({self.peak_op}):"]
         lines += [f"  {size(held.bytes):>12}  {held.count} x {held.name} ({held.kind})" for held in self.why]
         if self.changes:
-            lines.append("to make it fit:")
+            lines.append("to make it fit; what changes the run is last:")
             lines += [f"  {change.text}" for change in self.changes]
         elif self.fits is False:
             lines.append("no single change makes it fit")
@@ -150,7 +155,8 @@ def estimate_graph(path, graph, limit, settings, changes):
     fits = None if cap is None else memory["fits"] in ("yes", "expandable")
     ways = []
     if changes and cap is not None and not fits:
-        ways = [change_of(way) for way in ask_program("fit", path, *words)["ways"] if way["fits"]]
+        found = [way for way in ask_program("fit", path, *words)["ways"] if way["fits"]]
+        ways = [change_of(way) for way in sorted(found, key=lambda way: GROUPS.get(way["changes"], 0))]
     op, holders = holders_of(graph)
     record = graph.ops[op]
     where = f"{record['op']}{' in ' + record['mod'] if record.get('mod') else ''}, {record['phase']}"
