@@ -57,10 +57,6 @@ void shard_primal_polish(struct shard_primal *primal);
 /* Moves the slack as a node goes from one strategy to another. */
 void shard_primal_move(struct shard_primal *primal, uint32_t node, uint32_t from, uint32_t to);
 
-/* Solves small random trees of the choice anew, about as long as ticks last; priced: strategy -> cost with memory at
- * its price. The choice must be within the limit, stays so, and is never dearer at the end. */
-void shard_primal_walk(struct shard_primal *primal, const double *priced, uint64_t ticks);
-
 /* slack: free bytes per slot, under changes of ranges and questions for the least in a range. */
 
 /* In blocks: a range touches each block whole, by one number, or in part. Both operations O(sqrt(slots)). */

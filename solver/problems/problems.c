@@ -317,7 +317,7 @@ static void problems_shake(struct shard_run *run)
 static void problems_walk(struct shard_run *run, uint64_t ticks)
 {
 	memcpy(run->primal.choice, run->choice, run->model.nodes * sizeof *run->choice);
-	shard_primal_walk(&run->primal, run->dual.priced, ticks);
+	run->options->walk(&run->primal, run->dual.priced, ticks);
 	problems_offer(run, false);
 }
 
@@ -411,7 +411,7 @@ static enum status problems_improve(struct shard_run *run)
 		bool on = problems_found(run) && control_status(run->control) != CANCELLED;
 		if (on && step_runs("problems.shake"))
 			problems_shake(run);
-		if (on && run->steps % WALK_EVERY == 0 && step_runs("problems.walk"))
+		if (on && run->options->walk && run->steps % WALK_EVERY == 0)
 			problems_walk(run, ticks / 2);
 		run->steps++;
 		spent += ticks + ticks / (2 * WALK_EVERY);

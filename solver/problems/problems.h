@@ -14,7 +14,6 @@
  *     primal    choices from messages; moves along forests
  *     repair    brings a choice within the memory limit
  *     slack     free bytes over time
- *     region    solves small trees again, exactly
  *     round     the dual rounded to an integer certificate
  *     check     sums a choice, checks a bound in integers */
 #pragma once
@@ -74,11 +73,14 @@ struct shard_plan {
 void shard_plan_free(struct shard_plan *plan);
 #define shard_plan_drop shard_plan_free
 
+struct shard_primal;
 struct shard_options {
 	uint64_t effort; /* ticks to improve for; about 2e8 a second */
 	uint32_t passes; /* of messages before the first choice, as long as they raise the bound; 0: a few */
 	double gap;      /* near enough: between cost and bound, relative; 0: only a proof is */
 	bool unbounded;  /* the plan's bound isn't wanted, its certificate is */
+	/* NULL: none. Makes a choice within the limit cheaper, for so long: tests/common/shard_walk.h has one. */
+	void (*walk)(struct shard_primal *primal, const double *priced, uint64_t ticks);
 };
 #define SHARD_EFFORT_DEFAULT UINT64_C(6000000000)
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "solver/problems/problems.h"
+#include "tests/common/shard_walk.h"
 #include "src/base/clock.h"
 #include "src/read/input.h"
 
@@ -104,7 +104,8 @@ int main(int argc, char **argv)
 	struct control control = { .cancel = &cancel };
 	signal(SIGALRM, stop);
 	alarm(argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0);
-	struct shard_options options = { .effort = argc > 2 ? UINT64_MAX / 2 : SHARD_EFFORT_DEFAULT };
+	struct shard_options options = { .effort = argc > 2 ? UINT64_MAX / 2 : SHARD_EFFORT_DEFAULT,
+		.walk = shard_primal_walk };
 	enum status status = shard_solve(&problem, &options, &control, &plan, &error);
 	fine(status == OK || status == LIMIT || status == CANCELLED, error.text);
 	fine(plan.choice, "no choice within the usage limit was found");

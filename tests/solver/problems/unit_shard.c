@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solver/problems/primal.h"
+#include "tests/common/shard_walk.h"
 #include "tests/common/support.h"
 
 enum { NODES = 7, STRATEGIES = 4, EDGES = 12 };
@@ -123,7 +123,7 @@ static enum status solve(const struct shard_problem *problem, uint64_t effort, s
 {
 	struct control control = { 0 };
 	struct error error = { 0 };
-	struct shard_options options = { .effort = effort };
+	struct shard_options options = { .effort = effort, .walk = problem->edges % 2 ? shard_primal_walk : NULL };
 	return shard_solve(problem, &options, &control, plan, &error);
 }
 

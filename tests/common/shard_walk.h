@@ -1,12 +1,14 @@
-/* region.c: a large-neighbourhood search: small trees are solved anew, exactly, while all other nodes stay (Shaw 1998).
+/* shard_walk.h: what the contest's problems gain by and plans of steps don't: a large-neighbourhood search: small trees are solved anew, exactly, while all other nodes stay (Shaw 1998).
  *
  * Memory has its price in the tree, and what the solution takes must fit what the others leave: where it doesn't, the
  * price rises. The walk may pass through choices that are a little dearer than the best (record-to-record travel, Dueck
  * 1993). */
+#pragma once
+
 #include <math.h>
 #include <string.h>
 
-#include "primal.h"
+#include "solver/problems/primal.h"
 
 #define REGION_MOST 256 /* nodes of a tree */
 #define DEGREE_MOST 48  /* a node with more edges is only ever a tree's root */
@@ -165,7 +167,9 @@ static double region_visit(struct walk *walk, double allowed)
 	return isinf(by) ? 0 : by;
 }
 
-void shard_primal_walk(struct shard_primal *primal, const double *priced, uint64_t ticks)
+/* Solves small random trees of the choice anew, about as long as ticks last; priced: strategy -> cost with memory at
+ * its price. The choice must be within the limit, stays so, and is never dearer at the end. */
+static void shard_primal_walk(struct shard_primal *primal, const double *priced, uint64_t ticks)
 {
 	const struct shard_model *model = primal->model;
 	uint32_t old[REGION_MOST];
