@@ -141,7 +141,7 @@ struct order_options {
 	uint32_t node_limit;   /* ROAM's largest leaf in ops; 0: 100 */
 	uint32_t delay_radius; /* by how many segments ROAM's branches wait, plus one; 0: to the end */
 	const struct order_store *store; /* may be NULL */
-	/* Makes so many calls, in any order, also at the same time; NULL: one after another. ROAM's leaves are solved so. */
+	/* Makes so many calls, in any order, also at the same time; NULL: one after another. */
 	void (*side_by_side)(uint32_t count, void (*call)(void *context, uint32_t i), void *context);
 	/* Called with every better order or bound, from the solving thread, with the ticks spent so far; may be NULL. */
 	void (*improved)(void *context, uint64_t ticks, int64_t peak, int64_t bound, const char *winner);

@@ -108,7 +108,7 @@ static void fit_list_prove(const struct transformed *transformed, const struct r
 enum status fit_plan(struct planner *planner, struct graph *graph, const struct scenario *scenario,
 	struct fit_came *came, struct error *error)
 {
-	OWN(plan) *plan = planner_run(planner, graph, scenario, PLAN_COMPLETE, error);
+	OWN(plan) *plan = planner_run(planner, graph, scenario, PLAN_UNPROVED, error);
 	if (!plan)
 		return error->status;
 	const struct plan_speed *speed = &plan->speed;

@@ -60,12 +60,12 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 		plan_release(plan);
 		return NULL;
 	}
-	if (plan && depth != PLAN_QUICK)
+	if (plan && depth != PLAN_QUICK && depth != PLAN_UNPROVED)
 		plan = planner_take_bound(&stage, plan, error);
 	if (plan)
 		plan_find_why_not(plan, planner->rules);
 	/* Whatever ended early did so because of this, and what saw nothing of it need not say so itself. */
-	if (plan && depth == PLAN_COMPLETE && control_status(&planner->control) == CANCELLED)
+	if (plan && depth >= PLAN_UNPROVED && control_status(&planner->control) == CANCELLED)
 		plan->limited = true;
 	return plan;
 }

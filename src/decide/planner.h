@@ -17,6 +17,7 @@ struct planner {
 enum planner_depth {
 	PLAN_STORED,                /* the complete plan if nothing has to be solved for it, else NULL with status LIMIT */
 	PLAN_QUICK,                 /* heuristics alone: a plan to show at once; complete is false */
+	PLAN_UNPROVED,              /* complete, but for a search for the best bound */
 	PLAN_COMPLETE               /* what the scenario asks for */
 };
 

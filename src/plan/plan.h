@@ -52,7 +52,7 @@ struct planned_rank {
 /* An op that needs more than a limit leaves, in every order. */
 struct why_not {
 	char op[200];   /* its name, type, place in the source, module */
-	char holds[400];   /* its operands, the largest first, what stays beside them, by kind, and all else */
+	char holds[400];   /* its operands, what stays beside them, by kind, and all else */
 	const char *advice;   /* what helps such an op; NULL: there is none */
 	int64_t least;   /* bytes, the lowest limit that this doesn't forbid */
 	bool reruns;   /* nor does any recomputation help */

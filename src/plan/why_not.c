@@ -42,8 +42,7 @@ static bool why_not_is_larger(const struct graph *graph, uint32_t one, uint32_t 
 	return a > b || (a == b && one < other);
 }
 
-/* The names and bytes of what an op reads and writes, the largest first, what is there all along, and what else of
- * `least` bytes. Returns that. */
+/* What an op reads and writes, the largest first, what is there all along, and what else of `least` bytes: returned. */
 static int64_t why_not_holds(const struct graph *graph, uint32_t op, int64_t least, char *text, size_t size)
 {
 	struct words words = { text, size, 0 };
