@@ -161,7 +161,7 @@ static int find_model(struct request *request, const char *name)
 		request->config = preset->config;
 		model_config_default(&request->config);
 		request->name = preset->name;
-		return EXIT_FINE;
+		return model_sizes(&request->config, name, &error) == OK ? EXIT_FINE : usage_error("model", "%s", error.text);
 	}
 	if (access(name, F_OK) != 0)
 		return usage_error("model", "no model \"%.60s\", and no such file%s", name, model_hint(name, hint, sizeof hint));

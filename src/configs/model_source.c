@@ -136,60 +136,10 @@ static void open_built_in(struct model_source *source)
 	source->step = built_in;
 }
 
-/* Attention in one kernel, dropout, fused kernels, the loss op by op: 0 or 1. */
-static bool take_switch(struct model_config *config, const char *text, size_t length, long long value)
-{
-	const struct {
-		const char *name;
-		bool *at;
-	} switches[] = { { "flash", &config->flash }, { "dropout", &config->dropout }, { "fused", &config->fused },
-		{ "eager_loss", &config->eager_loss } };
-	for (size_t i = 0; i < COUNT_OF(switches) && (value == 0 || value == 1); i++)
-		if (strlen(switches[i].name) == length && strncmp(text, switches[i].name, length) == 0) {
-			*switches[i].at = value == 1;
-			return true;
-		}
-	return false;
-}
-
-/* "NAME:layers=12:seq=4096": a preset with other sizes. False after complaining. */
-static bool model_source_take_sizes(struct model_source *source, const char *text)
-{
-	struct model_config *config = &source->config;
-	while (*text == ':') {
-		size_t name = strcspn(text + 1, "=:"), length = 1 + strcspn(text + 1, ":");
-		char *end = NULL;
-		long long value = text[1 + name] == '=' ? strtoll(text + name + 2, &end, 10) : 0;
-		bool known = false;
-#define X(field, least, most, help) \
-		if (end == text + length && name == strlen(#field) && strncmp(text + 1, #field, \
-			name) == 0 && value >= least && value <= most) { \
-			config->field = value; \
-			known = true; \
-		}
-		MODEL_SIZES(X)
-#undef X
-		known |= take_switch(config, text + 1, name, end == text + length ? value : -1);
-		if (!known) {
-			usage_error("search", "%.*s: expected a size and its value, as in llama:layers=12:seq=4096", (int)length, text);
-			return false;
-		}
-		text += length;
-	}
-	return true;
-}
-
 /* Models whose loss and kernels can be fused. */
 static bool model_source_has_kernels(const struct model_config *config)
 {
 	return config->family == FAMILY_LLAMA || config->family == FAMILY_DEEPSEEK;
-}
-
-static const struct model_preset *preset_of(const char *name)
-{
-	char word[64];
-	PRINT_TO(word, "%.*s", (int)strcspn(name, ":"), name);
-	return model_find(word);
 }
 
 /* Sets the preset where the name is a Hugging Face model's folder or config.json; leaves all as it is where it is
@@ -223,7 +173,7 @@ int model_source_open(
 {
 	int code = EXIT_FINE;
 	struct error error = { 0 };
-	*source = (struct model_source) { .name = name, .scenario = scenario, .preset = preset_of(name),
+	*source = (struct model_source) { .name = name, .scenario = scenario, .preset = model_find(name),
 		.reading = reading ? *reading : (struct read_options) { 0 } };
 	if (!source->preset && (code = open_hugging_face(source, name)) != EXIT_FINE)
 		return code;
@@ -232,8 +182,8 @@ int model_source_open(
 		source->config = source->preset->config;
 		model_config_default(&source->config);
 		source->config.eager_loss |= model_source_has_kernels(&source->config) && profile_of(software)->eager_loss;
-		if (!model_source_take_sizes(source, name + strcspn(name, ":")))
-			return EXIT_USAGE;
+		if (model_sizes(&source->config, name, &error) != OK)
+			return usage_error("search", "%s", error.text);
 		if (source->scenario->value[K_seq] != KNOB_GIVEN)
 			source->config.seq = source->scenario->value[K_seq];
 		if (hugging_face_fits(&source->file, source->config.seq, &error) != OK)

@@ -102,10 +102,49 @@ const struct model_preset *model_find(const char *name)
 		size_t same = 0;
 		while (name[same] && preset->name[same] == (name[same] == '_' ? '-' : name[same]))
 			same++;
-		if (!name[same] && !preset->name[same])
+		if ((!name[same] || name[same] == ':') && !preset->name[same])
 			return preset;
 	}
 	return NULL;
+}
+
+/* Attention in one kernel, dropout, fused kernels, the loss op by op: 0 or 1. */
+static bool models_switch(struct model_config *config, const char *text, size_t length, long long value)
+{
+	const struct {
+		const char *name;
+		bool *at;
+	} switches[] = { { "flash", &config->flash }, { "dropout", &config->dropout }, { "fused", &config->fused },
+		{ "eager_loss", &config->eager_loss } };
+	for (size_t i = 0; i < COUNT_OF(switches) && (value == 0 || value == 1); i++)
+		if (strlen(switches[i].name) == length && strncmp(text, switches[i].name, length) == 0) {
+			*switches[i].at = value == 1;
+			return true;
+		}
+	return false;
+}
+
+enum status model_sizes(struct model_config *config, const char *name, struct error *error)
+{
+	size_t length;
+	for (const char *text = name + strcspn(name, ":"); *text == ':'; text += length) {
+		size_t word = strcspn(text + 1, "=:");
+		char *end = NULL;
+		long long value = text[1 + word] == '=' ? strtoll(text + word + 2, &end, 10) : 0;
+		length = 1 + strcspn(text + 1, ":");
+		bool known = models_switch(config, text + 1, word, end == text + length ? value : -1);
+#define X(field, least, most, help) \
+		if (end == text + length && word == strlen(#field) && strncmp(text + 1, #field, \
+			word) == 0 && value >= least && value <= most) { \
+			config->field = value; \
+			known = true; \
+		}
+		MODEL_SIZES(X)
+#undef X
+		if (!known)
+			return refuse(error, "%.*s: expected a size and its value, as in llama:layers=12:seq=4096", (int)length - 1, text + 1);
+	}
+	return OK;
 }
 
 /* Sizes that follow from others. */

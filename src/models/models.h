@@ -130,8 +130,11 @@ struct model_preset {
 /* The presets, up to one without a name; a family's own name is its default size. */
 extern const struct model_preset model_presets[];
 
-/* The preset of that name, gpt2_xl as gpt2-xl, or NULL. */
+/* The preset of that name, gpt2_xl as gpt2-xl, up to a colon, or NULL. */
 const struct model_preset *model_find(const char *name);
+/* Other sizes, behind the name: "llama:layers=12:seq=4096", and flash, dropout, fused and eager_loss of 0 or 1.
+ * BAD_INPUT: a word that is none. */
+enum status model_sizes(struct model_config *config, const char *name, struct error *error);
 
 /* The forward graph of a configuration. NULL with *status and *error: BAD_INPUT for sizes that don't fit together
  * (hidden not a multiple of heads, ...), NO_MEMORY. O(ops). */

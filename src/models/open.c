@@ -14,6 +14,8 @@ struct graph *open_graph(const char *path, const struct read_options *options, s
 		return graph_open(path, options, error);
 	struct model_config config = preset->config;
 	model_config_default(&config);
+	if (model_sizes(&config, path, error) != OK)
+		return NULL;
 	return model_step(preset->name, &config, &model_training_default, error);
 }
 
