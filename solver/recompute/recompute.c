@@ -52,7 +52,8 @@ static bool is_near(const struct solving *solving, double of_bound, double of_st
 static bool is_done(const struct solving *solving)
 {
 	bool tiny = solving->solver->base[0].actives < TINY_STEP, large = solving->solver->base[0].actives >= SMALL_STEP;
-	return is_near(solving, 0.001, tiny ? 5e-5 : 2e-4) || (large && is_near(solving, 0, CLOSE));
+	return is_near(solving, 0.001, tiny ? 5e-5 : 2e-4) || (large && is_near(solving, 0, CLOSE)) ||
+		is_near(solving, 0, solving->options->near);
 }
 
 /* Nothing fits, and what was tried is so far above the cap that no change of single storages mends it; of small steps
@@ -475,15 +476,15 @@ static bool recompute_is_small(const struct solving *solving)
 	return solving->solver->base[0].actives < SMALL_STEP;
 }
 
-static bool recompute_descend_helps(const struct solving *solving)
-{
-	bool small = recompute_is_small(solving);
-	return recompute_hard_helps(solving) && !is_near(solving, small ? 0.003 : 0.01, small ? 2e-4 : 5e-4);
-}
-
 static bool recompute_anneal_helps(const struct solving *solving)
 {
 	return recompute_hard_helps(solving) && !is_done(solving);
+}
+
+static bool recompute_descend_helps(const struct solving *solving)
+{
+	bool small = recompute_is_small(solving);
+	return recompute_anneal_helps(solving) && !is_near(solving, small ? 0.003 : 0.01, small ? 2e-4 : 5e-4);
 }
 
 static void recompute_anneal_plan(struct solving *solving)

@@ -46,6 +46,7 @@ struct recompute_search_options {
 					in, or its copies' windows are along that */
 	uint64_t ticks; /* effort for a cap; 0: RECOMPUTE_EFFORT_DEFAULT */
 	bool coarse;    /* the cuts along the own orders alone, for a first look */
+	double near;    /* a plan that is so small a part of the step above the bound is done; 0: as recompute.c has it */
 	/* Of recompute_curve() alone. */
 	const uint8_t *candidate; /* [candidates * storages] for recompute_consider() at every cap */
 	uint32_t candidates;

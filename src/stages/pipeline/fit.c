@@ -4,6 +4,7 @@
 #include "stage.h"
 
 #define TICKS (RECOMPUTE_EFFORT_DEFAULT / 4)   /* of a rank */
+#define NEAR 2e-3          /* a rank's choice that is so small a part of its step above the bound is near it */
 #define STAYS UINT8_MAX    /* a storage that isn't a rank's to drop */
 
 struct choosing {
@@ -246,7 +247,7 @@ static void pipeline_fit_forget(void *plan)
 static enum status pipeline_fit_solve(
 	const struct choosing *choosing, const struct rank_step *step, int64_t cap, struct recompute_plan *plan)
 {
-	struct recompute_search_options options = { .ticks = TICKS };
+	struct recompute_search_options options = { .ticks = TICKS, .near = NEAR };
 	OWN(recompute_solver) solver = { 0 };
 	NEED(plan);
 	TRY(recompute_solver_new(&step->input, &solver));
