@@ -142,7 +142,8 @@ enum status model_sizes(struct model_config *config, const char *name, struct er
 		MODEL_SIZES(X)
 #undef X
 		if (!known)
-			return refuse(error, "%.*s: expected a size and its value, as in llama:layers=12:seq=4096", (int)length - 1, text + 1);
+			return refuse(error, "%.*s: expected a size and its value, as in llama:layers=12:seq=4096",
+				(int)length - 1, text + 1);
 	}
 	return OK;
 }
