@@ -497,8 +497,11 @@ static int set_knob(void *context, const char *assignment)
 		PRINT_TO(search->device, "%s", *value == '@' ? assignment : "");
 	if (knob == K_device || (knob == K_recompute && text_begins(value, "ops:")))
 		return batch_set(&search->scenario, assignment);
-	return knob_parse(knob, value, &search->scenario.value[knob], &error) == OK ? EXIT_FINE
-		: usage_error("search", "%s", error.text);
+	int64_t number;
+	if (knob_parse(knob, value, &number, &error) != OK)
+		return usage_error("search", "%s", error.text);
+	scenario_put(&search->scenario, knob, number);
+	return EXIT_FINE;
 }
 
 /* "transient=off", "context=2GiB", "inside=50%". */

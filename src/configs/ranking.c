@@ -25,6 +25,8 @@ static enum status find_leaders(struct config_list *list)
 	HELD uint32_t *MAKE(leader, list->fitting + (size_t)1);
 	NEED(leader);
 	list->leading = 0;
+	if (list->fitting == 0)
+		return OK;
 	FOR(i, list->fitting) {
 		struct config_entry *entry = &list->entry[i];
 		uint32_t set = 0;
