@@ -39,7 +39,7 @@ programs = $(patsubst %.c,$(BUILD)/%,$(1))
 UNITS    := $(call programs,$(UNIT))
 FUZZES   := $(call programs,$(FUZZ))
 # Tests that plan whole steps take three times as long under sanitizers: the quick tests run them as they are built, the long ones watched.
-PLANNING := $(if $(LONG),,$(filter $(addprefix tests/src/,plan/% configs/% stages/% check/unit_forged%),$(UNIT)))
+PLANNING := $(if $(LONG),,$(filter $(addprefix tests/src/,decide/% plan/% configs/% stages/% check/unit_forged%),$(UNIT)))
 STRESSES := $(call programs,$(STRESS))
 BENCHES  := $(call programs,$(filter-out tests/bench/alloc_hook.c,$(wildcard tests/bench/*.c)))
 
