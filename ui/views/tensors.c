@@ -357,9 +357,9 @@ static bool frequency_command(struct tensors *tensors, struct model *model, enum
 	if (frequency->field == ROW_NAME)
 		return false;
 	if (command == COMMAND_ACTIVATE) {
-		size_t used = strlen(model->filter);
+		struct words filter = { model->filter, sizeof model->filter, strlen(model->filter) };
 		if (*frequency_word(frequency, word, sizeof word))
-			snprintf(model->filter + used, sizeof model->filter - used, "%s%s", used ? " " : "", word);
+			words_add(&filter, "%s%s", filter.at ? " " : "", word);
 		frequency->field = ROW_NAME;
 		view_say(model, "filter: %s", model->filter);
 		return true;
