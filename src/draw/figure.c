@@ -99,7 +99,7 @@ void axis_beside(struct canvas *canvas, double left, double span, double top, do
 	char text[64];
 	for (double value = ceil(least / step) * step; value <= most * 1.0001; value += step) {
 		double y = top + high * (1 - (value - least) / (most - least));
-		if (y < top + SMALL) /* what the axis counts stands there */
+		if (y < top + SMALL) /* where the axis has its unit */
 			break;
 		canvas_stroke(canvas, left, y, left + span, y, &axis_grid);
 		PRINT_TO(text, "%g", value);

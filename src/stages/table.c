@@ -88,68 +88,6 @@ WHEN(wants_scale_first, other_sizes(job) && wants_train(job)
 	&& (!train_has_step(job->given) || growth_base(job->given)))
 WHEN(wants_scale, other_sizes(job) && !wants_scale_first(job))
 
-/* Which captures tell of another batch. */
-static void note_captured(struct job *job, bool extended)
-{
-	const int64_t *line = growth_base(job->graph)->line;
-	char seen[80];
-	struct words words = { seen, sizeof seen, 0 };
-	words_add(&words, "%lld", (long long)line[0]);
-	for (int i = 1; i < LINE_BATCHES && line[i] > 0; i++)
-		words_add(&words, "%s%lld", i + 1 < LINE_BATCHES && line[i + 1] > 0 ? ", " : " and ", (long long)line[i]);
-	note(job->notes, extended
-		? NOTE_GUESS "one sample is on the line through batch %s; tidemark_torch.capture_batches also captures it"
-		: "the batch as captured: what each sample adds was seen at batch %s", seen);
-}
-
-static const char *transform_plural(uint32_t count, const char *one, const char *more)
-{
-	return count == 1 ? one : more;
-}
-
-static void note_scale(struct job *job, const struct scale_report *report)
-{
-	if (report->captured)
-		note_captured(job, report->extended);
-	if (report->copies)
-		note(job->notes, "%u view%s copied at this size, as PyTorch's reshape does; the first is %s", report->copies,
-			transform_plural(report->copies, " is", "s are"), job->graph->op[report->first_copy].name);
-	if (report->left_behind)
-		note(job->notes, NOTE_GUESS "%u of the tensors copied %s freed when the module returns that was called with %s; "
-			"if the program has a name for %s longer, the plan is too low: tidemark_torch.capture_batches tells",
-			report->left_behind, transform_plural(report->left_behind, "is", "are"),
-			transform_plural(report->left_behind, "it", "them"), transform_plural(report->left_behind, "it", "them"));
-	if (report->unfused)
-		note(job->notes, "%u linear layer%s a copied operand: a product and an addition now, as PyTorch runs there",
-			report->unfused, transform_plural(report->unfused, " has", "s have"));
-	if (report->capacities)
-		note(job->notes, "%u number%s of slots per expert taken to grow with the tokens", report->capacities,
-			transform_plural(report->capacities, " is", "s are"));
-	if (report->sums)
-		note(job->notes, "%u gradient%s summed over the batch by an op of %s own now", report->sums,
-			transform_plural(report->sums, " is", "s are"), transform_plural(report->sums, "its", "their"));
-	if (report->workspaces)
-		note(job->notes, NOTE_GUESS "the workspace of %u op%s is scaled like %s tensors; measured at several batches, it is "
-			"known", report->workspaces, transform_plural(report->workspaces, "", "s"),
-			transform_plural(report->workspaces, "its", "their"));
-	if (report->reserves)
-		note(job->notes, NOTE_GUESS "what %u recurrent layer%s for the backward pass is scaled like %s operand",
-			report->reserves, transform_plural(report->reserves, " keeps", "s keep"),
-			transform_plural(report->reserves, "its", "their"));
-	if (report->once)
-		note(job->notes,
-			NOTE_GUESS "%u tensor%s made once for all samples; if the program makes %s for each, the plan is too "
-					   "low: tidemark_torch.capture_batches tells; the first is %s",
-			report->once, transform_plural(report->once, " is taken to be", "s are taken to be"),
-			transform_plural(report->once, "it", "them"), job->graph->tensor[report->first_once].name);
-	if (report->flat)
-		note(job->notes,
-			"shapes are flat: the batch multiplies what comes from the inputs, not weights, their gradients and steps");
-	if (report->ambiguous)
-		note(job->notes, "%u op%s equal extents; the likelier reading of the two was taken", report->ambiguous,
-			transform_plural(report->ambiguous, " has", "s have"));
-}
-
 static void release_factors(void *pointer)
 {
 	struct factors *factors = pointer;
@@ -214,7 +152,7 @@ static struct graph *scale_inferred(struct job *job, const struct factors *facto
 	struct graph *scaled = NULL;
 	error_set(job->error, graph_scale(job->graph, job->stage->rules, factors, request, &report, &scaled, job->error));
 	if (scaled)
-		note_scale(job, &report);
+		scale_notes(job->notes, job->graph, &report);
 	return scaled;
 }
 
@@ -227,19 +165,19 @@ static struct graph *scale_captured(struct job *job, const struct scale_request 
 		job->error, graph_scale_captured(job->graph, job->stage->rules, request->batch, &report, &scaled, job->error));
 	if (!scaled)
 		return NULL;
-	note_scale(job, &report);
+	scale_notes(job->notes, job->graph, &report);
 	if (request->sequence == 0)
 		return scaled;
-	struct job longer = *job;
+	struct graph *both = NULL, *own = job->graph;
 	struct factors factors;
-	longer.graph = scaled;
-	struct graph *both = NULL;
+	job->graph = scaled;   /* what is inferred is noted with the job */
 	if (factors_find(scaled, job->stage->rules, &factors) == OK) {
-		both = scale_inferred(&longer, &factors, &(struct scale_request){ 0, request->sequence });
+		both = scale_inferred(job, &factors, &(struct scale_request){ 0, request->sequence });
 		factors_free(&factors);
 	} else {
 		fail_memory(job->error);
 	}
+	job->graph = own;
 	graph_release(scaled);
 	return both;
 }

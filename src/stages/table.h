@@ -1,9 +1,11 @@
 /* table.h: the stages between reading and ordering: graph in, graph out (docs/design.md section 2).
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
- *     table   the stages, each with its key; base/stages has order and layout */
+ *     table        the stages, each with its key; base/stages has order and layout
+ *     scale_notes  what another batch or sequence rests on */
 #pragma once
 
+#include "solver/step/scale.h"
 #include "src/stages/fit/stage.h"
 
 /* train, scale, optimizer and precision, recompute, shard, in_place: those that the scenario asks for, each from the
@@ -14,3 +16,6 @@ struct transformed *stage_transform(struct stage_context *stage, struct graph *i
 /* The same of a step that is sharded already: the steps behind sharding alone. */
 struct transformed *stage_transform_sharded(struct stage_context *stage, struct sharded *sharded,
 	const struct scenario *scenario, const struct plan_wish *wish, struct error *error);
+
+/* Notes what scaling a graph has taken for granted, a line each. */
+void scale_notes(char notes[NOTES_BYTES], const struct graph *graph, const struct scale_report *report);
