@@ -28,6 +28,7 @@ SOLVER := $(call sources,solver,*.c)
 SRC    := $(filter-out src/main.c src/dot/%,$(call sources,src,*.c))
 DOT    := $(call sources,src/dot,*.c)
 UI     := $(call sources,ui,*.c)
+READERS := $(patsubst src/read/python/%,$(BUILD)/readers/%,$(wildcard src/read/python/*.py))
 UNIT   := $(call sources,tests,unit_*.c)
 FUZZ   := $(call sources,tests/fuzz,fuzz_*.c)
 STRESS := $(call sources,tests,stress_*.c)
@@ -57,10 +58,14 @@ all: setup ## build both programs (installing what is missing)
 setup: ## install missing Debian packages
 	$(Q)./.ci/setup build
 
-build: $(BUILD)/tidemark $(if $(DOT),$(BUILD)/tidemark-dot)
+build: $(BUILD)/tidemark $(if $(DOT),$(BUILD)/tidemark-dot) $(READERS)
 
 run: all ## open the explorer on the GPT-2 sample (a report when standard output is no terminal)
 	$(Q)$(BUILD)/tidemark samples/gpt2.jsonl.gz
+
+# Readers in Python are beside the program.
+$(BUILD)/readers/%.py: src/read/python/%.py
+	$(Q)mkdir -p $(@D) && cp $< $@
 
 # ---- compiling ----------------------------------------------------------------
 # Changed flags rebuild: every object depends on a stamp that holds them.
@@ -225,13 +230,14 @@ HOST_TIDEMARK ?= $(BUILD)/tidemark
 install: ## install into DESTDIR/PREFIX what was built
 	@test -x $(BUILD)/tidemark || { echo "tidemark: nothing is built in $(BUILD); first: make build" >&2; exit 1; }
 	install -d $(BINARIES) $(MANUALS)/man1 $(MANUALS)/man5 $(MANUALS)/man7 $(DOCS) $(SHARED)/samples/lessons $(SHARED)/samples/cluster \
-		$(SHARED)/samples/torch/tidemark_torch
+		$(SHARED)/samples/torch/tidemark_torch $(SHARED)/readers
 	install -m 755 $(wildcard $(BUILD)/tidemark $(BUILD)/tidemark-dot) src/check/tidemark-check $(BINARIES)
 	install -m 644 man/*.1 $(MANUALS)/man1
 	install -m 644 man/*.5 $(MANUALS)/man5
 	install -m 644 man/*.7 $(MANUALS)/man7
 	install -m 644 README.md CHANGELOG.md LICENSE $(wildcard docs/*.md docs/*.svg docs/*.json) $(DOCS)
 	install -m 644 $(wildcard samples/*.gz samples/*.jsonl samples/*.csv) $(SHARED)/samples
+	install -m 644 $(wildcard src/read/python/*.py) $(SHARED)/readers
 	install -m 644 samples/lessons/* $(SHARED)/samples/lessons
 	install -m 644 samples/cluster/sweep.sbatch $(SHARED)/samples/cluster
 	install -m 644 samples/torch/pyproject.toml samples/torch/README.md $(SHARED)/samples/torch

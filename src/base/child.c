@@ -251,3 +251,33 @@ enum status child_run(const char *const *arguments, const char *input, size_t si
 	}
 	return status;
 }
+
+enum status child_complain(const char *program, const struct child_result *result, struct error *error)
+{
+	char head[60], line_head[60];
+	PRINT_TO(head, "%s: ", program);
+	PRINT_TO(line_head, "\n%s: ", program);
+	const char *text = result->message, *own = strstr(text, line_head);
+	if (own && strncmp(text, head, strlen(head)) != 0)
+		text = own + 1;
+	if (strncmp(text, head, strlen(head)) == 0 && strncmp(text + strlen(head), "-:", 2) == 0)
+		text += strlen(head) + 2;
+	char *end;
+	unsigned long line = strtoul(text, &end, 10);
+	if (end > text && *end == ':') {
+		error->line = (unsigned)line;
+		text = end + 1;
+	}
+	text += *text == ' ';
+	int length = (int)strcspn(text, "\n");
+	/* What it can't do for another reason is not the file's fault. */
+	enum status status = result->code == 3 ? BAD_INPUT : LIMIT;
+	if (result->stayed)
+		return fail(error, LIMIT, "%s closed its output, but did not end", program);
+	if (result->code > 128)
+		return fail(
+			error, LIMIT, "%s was ended by signal %d (%s)", program, result->code - 128, strsignal(result->code - 128));
+	if (length == 0)
+		return fail(error, status, "%s ended with status %d", program, result->code);
+	return fail(error, status, "%.*s", length, text);
+}

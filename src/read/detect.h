@@ -11,8 +11,8 @@
 	X(HLO, "XLA HLO proto", open_hlo) \
 	X(HLO_TEXT, "XLA HLO text", open_hlo) \
 	X(FX, "PyTorch FX text", open_fx) \
-	X(INDUCTOR, "Inductor memory graph", open_json) \
-	X(AUTOPARALLEL, "AutoParallel JSON", open_json) \
+	X(INDUCTOR, "Inductor memory graph", open_python) \
+	X(AUTOPARALLEL, "AutoParallel JSON", open_python) \
 	X(SNAPSHOT, "PyTorch memory snapshot", open_events) \
 	X(TRACE, "profiler trace (Chrome JSON)", open_events)
 

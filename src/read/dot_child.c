@@ -28,33 +28,6 @@ static enum status find_program(char *path, size_t size, struct error *error)
 	return fail(error, LIMIT, PROGRAM " is not beside this program; " PROGRAM_NAMED "=FILE names it");
 }
 
-/* Its message is "tidemark-dot: -:LINE: text" or "tidemark-dot: -: text"; libraries may have spoken before. */
-static enum status dot_child_pass_on(const struct child_result *result, struct error *error)
-{
-	const char *text = result->message, *own = strstr(text, "\n" PROGRAM ": ");
-	if (own && strncmp(text, PROGRAM ": ", sizeof PROGRAM + 1) != 0)
-		text = own + 1;
-	if (strncmp(text, PROGRAM ": -:", sizeof PROGRAM + 3) == 0)
-		text += sizeof PROGRAM + 3;
-	char *end;
-	unsigned long line = strtoul(text, &end, 10);
-	if (end > text && *end == ':') {
-		error->line = (unsigned)line;
-		text = end + 1;
-	}
-	text += *text == ' ';
-	int length = (int)strcspn(text, "\n");
-	/* What it can't do for another reason is not the file's fault. */
-	enum status status = result->code == 3 ? BAD_INPUT : LIMIT;
-	if (result->stayed)
-		return fail(error, LIMIT, PROGRAM " closed its output, but did not end");
-	if (result->code > 128)
-		return fail(error, LIMIT, PROGRAM " was ended by signal %d (%s)", result->code - 128, strsignal(result->code - 128));
-	if (length == 0)
-		return fail(error, status, PROGRAM " ended with status %d", result->code);
-	return fail(error, status, "%.*s", length, text);
-}
-
 static enum status dot_child_run(const char *format, bool positions, const char *text, size_t size,
 	const struct dot_limits *limits, struct child_result *result, struct error *error)
 {
@@ -72,7 +45,7 @@ static enum status dot_child_run(const char *format, bool positions, const char 
 	TRY(find_program(program, sizeof program, error));
 	enum status status = child_run(arguments, text, size, &child, result, error);
 	if (status == OK && result->code != 0)
-		status = dot_child_pass_on(result, error);
+		status = child_complain(PROGRAM, result, error);
 	if (status != OK) {
 		mem_free(result->output);
 		result->output = NULL;

@@ -1,6 +1,8 @@
-/* dot_child.h: tidemark-dot as a child: the only way from this program to Graphviz. */
+/* dot_child.h: what children of this program read and draw, with limits on memory and time: tidemark-dot, the only way
+ * from here to Graphviz, and the readers of big and rare formats in Python (src/read/python). */
 #pragma once
 
+#include "read_options.h"
 #include "solver/graph/graph.h"
 
 struct dot_limits {
@@ -18,3 +20,9 @@ struct graph *dot_child_read(const char *text, size_t size, const struct dot_lim
  * NULL. */
 enum status dot_child_render(const char *text, size_t size, const char *format, bool positions,
 	const struct dot_limits *limits, char **picture, size_t *length, struct error *error);
+
+/* python_child: reads bytes with the reader NAME, "inductor", which has them as its standard input. Errors of the
+ * reader are passed on, with their line; LIMIT where python3 or the readers aren't there, or it needs more memory or
+ * time than a child may take. O(size). */
+struct graph *python_child_graph(
+	const char *name, const char *data, size_t size, const struct read_options *options, struct error *error);

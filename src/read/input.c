@@ -38,11 +38,13 @@ static struct graph *open_dot(const struct opening *opening, struct error *error
 	return text ? dot_child_read(text, size, NULL, error) : NULL;
 }
 
-static struct graph *open_json(const struct opening *opening, struct error *error)
+/* What a reader in Python reads. */
+static struct graph *open_python(const struct opening *opening, struct error *error)
 {
+	const char *reader = opening->kind == INPUT_INDUCTOR ? "inductor" : "autoparallel";
 	size_t size;
 	HELD char *text = input_all(opening->input, TEXT_MOST, &size, error);
-	return text ? (opening->kind == INPUT_INDUCTOR ? inductor_read : autoparallel_read)(text, size, error) : NULL;
+	return text ? python_child_graph(reader, text, size, opening->options, error) : NULL;
 }
 
 /* What XLA writes beside the text of a module: X-buffer-assignment.txt of X.txt. X.buffer-assignment.txt will do, too.

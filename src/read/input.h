@@ -13,6 +13,7 @@
  *     growth_members  how a step grows with its batch
  *     argument_members  what captured ops are called with
  *     dot_child     runs tidemark-dot, which reads DOT
+ *     python_child  runs the readers in Python, in src/read/python
  *     plan_file     plan files as JSON
  *     sweep_file    what a sweep wrote, as a table
  *     out_of_memory  the text of an out-of-memory error

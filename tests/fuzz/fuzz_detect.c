@@ -1,5 +1,5 @@
-/* fuzz_detect.c: what a file is, by its beginning, and graphs of any format but DOT, compressed or not: a graph or an
- * error. */
+/* fuzz_detect.c: what a file is, by its beginning, and graphs of any format that needs no child, compressed or not: a
+ * graph or an error. */
 #include <string.h>
 
 #include "src/read/detect.h"
@@ -18,11 +18,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input *input = input_open(path, &error);
 	must(input || error.text[0]);
 	const char *beginning = input ? input_peek(input, &size) : NULL;
-	bool dot = input &&
-		input_detect(beginning, size) == INPUT_DOT;   /* a process for each: tests/src/read/mutation_test does that */
+	/* A process for each: tests/src/read/mutation_test and python_test do that. */
+	enum input_kind found = input ? input_detect(beginning, size) : INPUT_EMPTY;
+	bool child = found == INPUT_DOT || found == INPUT_INDUCTOR || found == INPUT_AUTOPARALLEL;
 	input_close(input);
-	struct graph *graph = dot || !input ? NULL : graph_open(path, NULL, &error);
-	must(graph || dot || error.text[0]);
+	struct graph *graph = child || !input ? NULL : graph_open(path, NULL, &error);
+	must(graph || child || error.text[0]);
 	graph_release(graph);
 	close(descriptor);
 	return 0;

@@ -11,9 +11,7 @@
  *     fx_folder     collects them from a folder
  *     fx_phases     which ops of a graph with both passes are of which
  *     fx_step       joins forward and backward
- *     places        placements as DTensor writes them
- *     autoparallel  reads what AutoParallel writes of a sharded step
- *     inductor      reads Inductor's memory graphs */
+ *     places        placements as DTensor writes them */
 #pragma once
 
 #include "solver/graph/graph.h"
@@ -132,25 +130,3 @@ uint32_t places_read(const char *text, uint32_t most, struct axis_places *places
 /* The type of the op that turns one place on an axis into another, "comm.all_gather"; NULL where every device cuts its
  * own piece, or nothing changes. O(1). */
 const char *place_move(struct axis_place from, struct axis_place to);
-
-/* inductor: Inductor's memory graph: what torch._inductor.config.reorder_for_peak_memory_debug writes into the
- * structured trace.
- *
- * One JSON object: `nodes` in the order that Inductor began with, each with its name and the names of the buffers that
- * it makes; `buffers` with size_alloc, size_free, is_input, is_output and deps, the buffers that the node of this one
- * reads. A node of several outputs allocates them all, and nodes behind it that take one out free it: these become
- * views here. Inputs that can't be freed are not in it. */
-
-/* The graph of a text: NULL with *error, BAD_INPUT or NO_MEMORY. O(size). */
-struct graph *inductor_read(const char *text, size_t size, struct error *error);
-
-/* autoparallel: what AutoParallel (meta-pytorch/autoparallel) writes of a sharded step: get_json(), or the artifact
- * of that in a structured trace.
- *
- * One JSON object: `mesh` with its shape and names; `nodes` of the joint FX graph with op, phase, shape (of the whole
- * tensor), dtype, placement, and for each input the placement that it comes in and the one that the op needs; `summary`
- * with the optimizer's costs. The graph is that of one device: sizes are local, and where placements differ an op of
- * communication stands between, once for each tensor and placement. */
-
-/* The graph of a text: NULL with *error, BAD_INPUT or NO_MEMORY. O(size). */
-struct graph *autoparallel_read(const char *text, size_t size, struct error *error);

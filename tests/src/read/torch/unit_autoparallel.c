@@ -1,9 +1,9 @@
 /* unit_autoparallel.c: steps as AutoParallel writes them: local sizes, transfers where placements differ, parts of
- * results, and what is refused. */
+ * results. tests/src/read/python_test has what is refused. */
 #include <string.h>
 
+#include "src/read/dot_child.h"
 #include "src/read/input.h"
-#include "src/read/torch/fx.h"
 #include "tests/common/named.h"
 #include "tests/common/support.h"
 
@@ -41,36 +41,6 @@ Test(autoparallel, the_graph_is_that_of_one_device)
 	cr_expect_str_eq(graph->op[tensor_named(graph, "mm")->writer].src, "model.py:7 in forward");
 }
 
-#define MESH "\"mesh\": {\"shape\": [2]}, "
-#define STEP(nodes) "{" MESH "\"nodes\": [" nodes "]}"
-
-Test(autoparallel, what_is_wrong_is_said)
-{
-	static const struct { const char *text, *why; } bad[] = {
-		{ "", "not JSON" },
-		{ "{}", "no list of nodes" },
-		{ "{\"nodes\": []}", "mesh: expected a shape" },
-		{ "{\"mesh\": {\"shape\": [0]}, \"nodes\": []}", "sizes from 1" },
-		{ STEP("{\"name\": \"a\"}"), "expected a name and an op of node: \"a\"" },
-		{ STEP("{\"name\": \"a\", \"op\": \"x\"}, {\"name\": \"a\", \"op\": \"x\"}"), "two nodes have one name" },
-		{ STEP("{\"name\": \"a\", \"op\": \"x\", \"inputs\": [{\"name\": \"b\"}]}"), "no node before it makes" },
-		{ STEP("{\"name\": \"a\", \"op\": \"x\", \"inputs\": [{\"name\": \"a\"}]}"), "no node before it makes" },
-		{ STEP("{\"name\": \"a\", \"op\": \"placeholder\", \"dtype\": \"float32\", \"shape\": [9223372036854775807, "
-			   "9]}"),
-			"a size overflows" },
-		{ STEP("{\"name\": \"a\", \"op\": \"placeholder\", \"shape\": [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]}"),
-			"too many dims" },
-		/* A dtype that no value has. */
-		{ STEP("{\"name\": \"a\", \"op\": \"placeholder\", \"dtype\": \"float3\", \"shape\": [2]}, {}"), "" },
-	};
-	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		struct error error = { 0 };
-		cr_assert_null(autoparallel_read(bad[i].text, strlen(bad[i].text), &error), "%s", bad[i].text);
-		cr_assert_eq(error.status, BAD_INPUT, "%s", bad[i].text);
-		cr_assert_not_null(strstr(error.text, bad[i].why), "%s: %s", bad[i].text, error.text);
-	}
-}
-
 /* Of several results some may not be there. What is cut along both axes is gathered along one after the other. */
 Test(autoparallel, every_axis_that_differs_has_an_op)
 {
@@ -82,7 +52,8 @@ Test(autoparallel, every_axis_that_differs_has_an_op)
 		"\"dtype\": \"float32\", \"shape\": [16],"
 		" \"inputs\": [{\"name\": \"x\", \"src_placement\": \"S(0)S(1)\", \"dst_placement\": \"RR\"}]}]}";
 	struct error error = { 0 };
-	OWN(graph) *graph = autoparallel_read(text, sizeof text - 1, &error);
+	OWN(graph) *graph =
+		python_child_graph("autoparallel", text, sizeof text - 1, &(struct read_options){ .graph = 0 }, &error);
 	cr_assert(graph, "%s", error.text);
 	cr_expect_eq(graph->ops, 3);
 	cr_expect_eq(bytes_of(graph, "x as RR along tp"), 4 * 16 * 4);

@@ -1,11 +1,10 @@
-/* unit_inductor.c: Inductor's memory graphs: its peaks and its orders, as PyTorch 2.15 computed them on these files,
- * and what is refused. */
+/* unit_inductor.c: Inductor's memory graphs: its peaks and its orders, as PyTorch 2.15
+ * computed them on these files. tests/src/read/python_test has what is refused. */
 #include <stdio.h>
 #include <string.h>
 
 #include "solver/order/order.h"
 #include "src/read/input.h"
-#include "src/read/torch/fx.h"
 #include "tests/common/support.h"
 
 #define FOLDER "tests/corpus/inductor/"
@@ -47,36 +46,5 @@ Test(inductor, peaks_and_orders_are_those_of_pytorch)
 		cr_expect_eq(problem_peak(&problem, problem.program, NULL, &(uint32_t){ 0 }), known[i].program);
 		for (int k = 0; k < 3; k++)
 			check_order(graph, &problem, ORDER_INDUCTOR_LPMF + (enum order_strategy)k, known[i].peak[k], known[i].order[k]);
-	}
-}
-
-#define BUFFER(name, sizes, deps) \
-	"{\"name\": \"" name "\", " sizes ", \"is_input\": false, \"is_output\": false, \"deps\": [" deps "]}"
-#define FILE_OF(nodes, buffers) "{\"nodes\": [" nodes "], \"buffers\": [" buffers "]}"
-#define NODE(name, buffers) "{\"name\": \"" name "\", \"buffer_names\": [" buffers "]}"
-#define TEN "\"size_alloc\": 10, \"size_free\": 10"
-
-Test(inductor, what_is_wrong_is_said)
-{
-	static const struct { const char *text, *why; } bad[] = {
-		{ "", "not JSON" },
-		{ "[]", "no list of nodes" },
-		{ "{\"nodes\": []}", "no list of buffers" },
-		{ FILE_OF("1", ""), "expected a name" },
-		{ FILE_OF("", "1"), "a buffer without a name" },
-		{ FILE_OF("", BUFFER("b", "\"size_alloc\": -1, \"size_free\": 0", "")), "from 0 to 2^60, of buffer: \"b\"" },
-		{ FILE_OF("", BUFFER("b", "\"size_alloc\": 9223372036854775807, \"size_free\": 0", "")), "from 0 to 2^60" },
-		{ FILE_OF("", BUFFER("b", TEN, "") ", " BUFFER("b", TEN, "")), "two buffers have one name" },
-		{ FILE_OF(NODE("n", "\"b\"") ", " NODE("m", "\"b\""), BUFFER("b", TEN, "")), "two nodes make the buffer" },
-		{ FILE_OF(NODE("n", "\"b\""), BUFFER("b", TEN, "\"c\"")), "not in the file is among the deps of: \"b\"" },
-		{ FILE_OF(NODE("n", "\"b\""), BUFFER("b", TEN, "7")), "not in the file" },
-		{ FILE_OF(NODE("n", "\"b\"") ", " NODE("m", "\"c\""), BUFFER("b", TEN, "\"c\"") ", " BUFFER("c", TEN, "\"b\"")),
-			"cycle" },
-	};
-	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		struct error error = { 0 };
-		cr_assert_null(inductor_read(bad[i].text, strlen(bad[i].text), &error), "%s", bad[i].text);
-		cr_assert_eq(error.status, BAD_INPUT, "%s", bad[i].text);
-		cr_assert_not_null(strstr(error.text, bad[i].why), "%s: %s", bad[i].text, error.text);
 	}
 }

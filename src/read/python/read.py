@@ -1,0 +1,60 @@
+"""Reads a graph of a format that is big and rare: python3 -I -S -B read.py READER [OPTION]...
+
+tidemark runs this as a child. The file's bytes come on standard input; the graph goes to standard output, in the native
+format of tidemark(5) or as text that one of its own readers takes. What is wrong goes to standard error as
+"reader: -:LINE: text" with exit status 3, a limit with status 4. A reader opens nothing that its input names.
+"""
+import os
+import sys
+
+READERS = ("autoparallel", "inductor")
+MEMORY = 4 << 30   # bytes
+SECONDS = 120      # of processor time; tidemark watches the clock
+
+
+def limit():
+    """What a strange file may take of this machine."""
+    import resource
+    for what, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_CORE, 0)):
+        try:
+            resource.setrlimit(what, (most, most))
+        except (ValueError, OSError):   # a smaller limit is there already, or the system has none of this kind
+            pass
+
+
+def say(status, text, line=0):
+    """Ends with a message, the words cut so that the program gets all of them."""
+    sys.stderr.write("reader: -:%s %s\n" % ("%d:" % line if line else "", text[:400].replace("\n", " ")))
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def main():
+    """Runs the reader that is named; a fault of its own is said, and never a half graph written."""
+    if sys.version_info < (3, 9):
+        say(4, "python3 is %d.%d: this format needs 3.9 or later" % sys.version_info[:2])
+    limit()
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    sys.stderr.reconfigure(encoding="utf-8", errors="replace")
+    from draft import Bad, Options
+    name, options = sys.argv[1], Options(sys.argv[2:])
+    try:
+        if name not in READERS:
+            say(4, "there is no reader " + name)
+        parts = __import__(name).read(sys.stdin.buffer, options)
+        sys.stdout.buffer.write("".join(parts).encode("utf-8", "replace"))
+        sys.stdout.buffer.flush()
+    except Bad as bad:
+        say(3, bad.text, bad.line)
+    except MemoryError:
+        say(4, "out of memory: a reader may take %d GiB" % (MEMORY >> 30))
+    except RecursionError:
+        say(3, "it is nested too deep")
+    except BrokenPipeError:
+        os._exit(4)
+    except Exception as fault:   # not the file's fault, whatever is in it
+        say(4, "the reader %s failed: %s: %s" % (name, type(fault).__name__, fault))
+
+
+if __name__ == "__main__":
+    main()

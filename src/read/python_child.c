@@ -1,0 +1,106 @@
+/* python_child.c: finds and runs the readers in Python. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "dot_child.h"
+#include "native.h"
+#include "solver/rules/rules.h"
+#include "src/base/child.h"
+#include "src/base/files.h"
+#include "src/base/streams.h"
+
+#define READERS_NAMED "TIDEMARK_READERS"
+#define WORD_BYTES 100
+
+/* The folder that the user names in TIDEMARK_READERS, else the one beside the running program, or where it was
+ * installed. */
+static enum status python_child_find(char *path, size_t size, struct error *error)
+{
+	static const char *const places[] = { "readers", "../share/tidemark/readers" };
+	const char *named = getenv(READERS_NAMED);
+	char folder[PROGRAM_PATH_BYTES];
+	bool known = !(named && *named) && program_folder(folder);
+	if (named && *named)
+		snprintf(path, size, "%s/read.py", named);
+	for (size_t i = 0; known && i < COUNT_OF(places); i++) {
+		snprintf(path, size, "%s/%s/read.py", folder, places[i]);
+		if (access(path, R_OK) == 0)
+			return OK;
+	}
+	return named && *named && access(path, R_OK) == 0
+		? OK
+		: fail(error, LIMIT, "this format's reader isn't installed; " READERS_NAMED "=FOLDER names the folder of all");
+}
+
+static bool python_child_keeps_room(const char *type)
+{
+	for (size_t i = 0; rules_aten_roomy[i]; i++)
+		if (strcmp(rules_aten_roomy[i], type) == 0)
+			return true;
+	return false;
+}
+
+/* What the readers ask of an op's type, "--types=aten.view:v,...": v: of a view, c: a convolution, r: it keeps memory
+ * of its operand's size. free() it. NULL when out of memory. */
+static char *python_child_types(void)
+{
+	const struct rule *const tables[] = { rules_aten, rules_onnx, rules_plain };
+	char *text = NULL;
+	size_t length;
+	FILE *stream = text_stream(&text, &length);
+	if (stream)
+		fputs("--types=", stream);
+	for (size_t i = 0; stream && i < COUNT_OF(tables); i++)
+		for (const struct rule *rule = tables[i]; rule->type; rule++)
+			fprintf(stream, "%s:%s%s%s,", rule->type, rule->cost == COST_NONE ? "v" : "",
+				rule->traits & TRAIT_CONVOLUTION ? "c" : "", python_child_keeps_room(rule->type) ? "r" : "");
+	if (stream && fclose(stream) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static enum status python_child_run(const char *name, const char *data, size_t size, const struct read_options *options,
+	struct child_result *result, struct error *error)
+{
+	char path[PROGRAM_PATH_BYTES + 64], graph[WORD_BYTES], dim[READ_DIMS_MOST][WORD_BYTES];
+	const struct child_limits limits = { .milliseconds = 150000 };
+	const char *arguments[READ_DIMS_MOST + 10] = { "python3", "-I", "-S", "-B", path, name };
+	size_t count = 6;
+	TRY(python_child_find(path, sizeof path, error));
+	char *types = python_child_types();
+	if (!types)
+		return fail_memory(error);
+	arguments[count++] = types;
+	PRINT_TO(graph, "--graph=%u", options->graph);
+	arguments[count++] = graph;
+	FOR(i, options->dims) {
+		PRINT_TO(dim[i], "--dim=%s", options->dim[i]);
+		arguments[count++] = dim[i];
+	}
+	enum status status = child_run(arguments, data, size, &limits, result, error);
+	free(types);
+	if (status == LIMIT && strncmp(error->text, "can't run", 9) == 0)
+		status = fail(error, LIMIT, "this format is read by a program in Python, and python3 isn't there: install it");
+	if (status == OK && result->code != 0)
+		status = child_complain("reader", result, error);
+	if (status != OK) {
+		mem_free(result->output);
+		result->output = NULL;
+	}
+	return status;
+}
+
+struct graph *python_child_graph(
+	const char *name, const char *data, size_t size, const struct read_options *options, struct error *error)
+{
+	struct child_result result = { 0 };
+	if (error_set(error, python_child_run(name, data, size, options, &result, error)) != OK)
+		return NULL;
+	struct source source = source_of_text(&(struct text_left){ result.output, result.length });
+	struct graph *graph = native_read(&source, error);
+	if (!graph)
+		error->line = 0; /* a line of what the reader wrote */
+	mem_free(result.output);
+	return graph;
+}

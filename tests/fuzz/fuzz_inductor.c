@@ -1,8 +1,0 @@
-/* fuzz_inductor.c: anything read as a memory graph of Inductor is refused with a reason, or becomes a graph. */
-#include "any_text.h"
-#include "src/read/torch/fx.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-	return read_any_text(data, size, inductor_read);
-}
