@@ -6,7 +6,6 @@
  *     ranking        the order in which they are shown
  *     model_source   steps of any batch and recomputation
  *     planned        rows as plans
- *     outlook        one scenario as a configuration
  *     fit_list       the changes that make a step fit, planned
  *     fit_most       the largest batch or sequence that fits; the devices on which a step does */
 #pragma once

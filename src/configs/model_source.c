@@ -4,9 +4,11 @@
 
 #include "model_source.h"
 #include "src/base/complain.h"
+#include "solver/step/scale.h"
 #include "src/models/open.h"
 #include "src/scenario/own_device.h"
 #include "src/scenario/profiles.h"
+#include "src/stages/shard/stage.h"
 
 #define LAYERS_BUILT 3  /* of a built-in model whose layers repeat: the others are copies of one of them */
 
@@ -209,6 +211,20 @@ void model_source_of(struct model_source *source, struct graph *graph, const str
 	*source = (struct model_source){
 		.name = graph->name, .scenario = scenario, .graph = graph, .stage = *stage, .step = from_file
 	};
+}
+
+int64_t model_source_batch(struct model_source *source)
+{
+	int64_t batch = source->scenario->value[K_batch];
+	struct error error;
+	bool guess;
+	if (batch != KNOB_GIVEN)
+		return batch;
+	OWN(graph) *graph = source->step(source, batch, RECOMPUTE_NONE, &guess, &error);
+	struct shared_units *units = graph ? shared_units_find(&source->stage, graph) : NULL;
+	batch = units ? larger_of(scale_given_batch(units->graph, &units->units.factors), 1) : 0;
+	shared_units_release(units);
+	return batch;
 }
 
 /* ---- all of it, to be planned ---- */

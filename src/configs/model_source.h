@@ -36,6 +36,8 @@ void model_source_close(struct model_source *source);
 /* The same of a graph that is open, with somebody's store, rules and control; nothing is to be closed. */
 void model_source_of(struct model_source *source, struct graph *graph, const struct scenario *scenario,
 	const struct stage_context *stage);
+/* Of the step as the scenario has it; 0: it can't be told. */
+int64_t model_source_batch(struct model_source *source);
 /* The whole step of a batch, to be planned: a new reference, NULL with *error; and the scenario in which it is planned,
  * without what the graph has already. Where the source is a file, the batch is the scenario's. OK or NO_MEMORY. */
 struct graph *model_source_whole(struct model_source *source, int64_t batch, struct error *error);

@@ -32,22 +32,19 @@ static uint32_t device_grid_degree(const struct mesh *mesh, const char *name)
 	return axis == NONE ? 1 : mesh->axis[axis].size;
 }
 
-void device_grid_of(const struct plan *plan, const struct outlook *outlook, struct device_grid *grid)
+void device_grid_of(const struct plan *plan, const struct timetable *timetable, struct device_grid *grid)
 {
 	static const char *const names[GRID_AXES] = { "pp", "dp", "ep", "cp", "tp" };
 	const struct mesh *mesh = plan->sharded ? &plan->sharded->sharding.mesh : NULL;
-	uint32_t size[GRID_AXES] = { 1, device_grid_degree(mesh, "dp") * device_grid_degree(mesh, MESH_REPLICATE),
+	uint32_t size[GRID_AXES] = { plan->pipelined ? plan->pipelined->ranks : 1,
+		device_grid_degree(mesh, "dp") * device_grid_degree(mesh, MESH_REPLICATE),
 		device_grid_degree(mesh, "ep"), device_grid_degree(mesh, "cp"), device_grid_degree(mesh, "tp") },
 			 inside = 1;
-	if (outlook) {
-		const struct config *config = &outlook->config;
-		memcpy(size, (const uint32_t[]){ config->pp, config->dp, config->ep, config->cp, config->tp }, sizeof size);
-	}
 	*grid = (struct device_grid){ .per_node = (uint32_t)plan->scenario.device.node,
 		.ranks = size[0],
 		.bytes = plan_peak(plan),
 		.limit = plan_budget(plan),
-		.timetable = outlook && size[0] > 1 ? &outlook->timetable : NULL };
+		.timetable = size[0] > 1 ? timetable : NULL };
 	FOR_INT(i, GRID_AXES)
 		inside *= size[i];
 	grid->devices = inside;

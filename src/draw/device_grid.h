@@ -5,7 +5,8 @@
 #pragma once
 
 #include "canvas.h"
-#include "src/configs/outlook.h"
+#include "solver/pipeline/timetable.h"
+#include "src/plan/plan.h"
 
 #define GRID_AXES (MESH_AXES + 1)
 
@@ -28,8 +29,8 @@ struct device_grid {
 	const char *unit_name;
 };
 
-/* outlook may be NULL: then the plan's own mesh counts. Both must outlive the grid. */
-void device_grid_of(const struct plan *plan, const struct outlook *outlook, struct device_grid *grid);
+/* Both must outlive the grid. */
+void device_grid_of(const struct plan *plan, const struct timetable *timetable, struct device_grid *grid);
 int64_t device_grid_bytes(const struct device_grid *grid, uint32_t device);
 uint32_t device_grid_coordinate(const struct device_grid *grid, uint32_t device, uint32_t axis);
 /* "pp 1 dp 0 tp 3"; outer: of the device's node, "pp 0-1 dp 4", without the axes that are all in it. Returns text. */

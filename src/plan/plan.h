@@ -9,6 +9,7 @@
  *     host_pool       host memory of offloaded tensors
  *     speed           samples and tokens a second, and what is reached of the peak
  *     timeline        live bytes over the order
+ *     timetable       the schedule slot by slot
  *     beside          two plans of different graphs, laid over each other
  *     came_to         what "given" and "auto" stand for
  *     idle            knobs that change nothing in a plan */
@@ -220,6 +221,13 @@ enum alive_reason {
 void plan_reasons(const struct plan *plan, uint32_t position, const uint32_t *storage, uint32_t count,
 	struct order_explainer **kept, enum alive_reason *reason);
 extern const char *const alive_reason_text[]; /* "always", "this op", "unavoidable" ... */
+
+/* timetable: the schedule of a plan slot by slot, of a step in one piece its two passes: its peaks are the plan's. */
+
+struct timetable;
+/* rules_file: a user's operator rules, or NULL. NO_MEMORY, or the rules file's error. Free it in any case. O(plan). */
+enum status plan_timetable(
+	const struct plan *plan, const char *rules_file, struct timetable *timetable, struct error *error);
 
 /* weigh: how much memory plans keep. */
 

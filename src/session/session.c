@@ -309,8 +309,8 @@ static struct question *unanswered(struct session *session)
 	return NULL;
 }
 
-/* Knobs of whole configurations, in steps that are split over devices: a plan takes long, the model knows about. */
-static bool session_modelled(const struct scenario *now, const struct scenario *then, enum knob_id knob)
+/* Knobs of whole configurations, in steps that are split over devices: a plan takes long, heuristics tell about. */
+static bool session_foretold(const struct scenario *now, const struct scenario *then, enum knob_id knob)
 {
 	static const enum knob_id known[] = { K_devices, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero,
 		K_microbatches, K_schedule, K_chunks, K_recompute };
@@ -338,7 +338,7 @@ const struct preview *session_preview(struct session *session, enum knob_id knob
 	*open = (struct question){ .knob = knob,
 		.value = value,
 		.number = worker_preview(session->worker, session->graph, &scenario,
-			session_modelled(present(session), &scenario, knob) ? session->plan : NULL) };
+			session_foretold(present(session), &scenario, knob) ? session->plan : NULL) };
 	if (!open->number)
 		session->questions--;
 	scenario_done(&scenario);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
-#include "src/configs/outlook.h"
+#include "src/decide/planner.h"
 #include "src/scenario/shard_mesh.h"
 #include "worker.h"
 
@@ -19,12 +19,11 @@ struct request {
 	struct graph *graph;
 	struct scenario scenario;
 	bool raise_effort;
-	struct plan *from; /* of a preview by the model, or NULL */
+	struct plan *from; /* of a preview by heuristics' plans, or NULL */
 };
 
 struct worker {
 	struct planner planner; /* the thread's own */
-	struct outlook *base;   /* what previews by the model start from; the thread's own */
 	double reported;        /* when progress woke the reader last; the thread's own */
 	pthread_t thread;
 	atomic_bool cancel;     /* stop at once: superseded, ended, or the user wants it */
@@ -141,39 +140,23 @@ static bool take_preview(struct worker *worker, struct request *request)
 	return more;
 }
 
-/* Fills in what is as far from a plan as the model's two outlooks are apart; false where the model has none. */
-static bool model_preview(struct worker *worker, const struct request *request, struct preview *preview)
+/* Fills in what is as far from a plan as heuristics' plans of both scenarios are apart; false where one has none. */
+static bool preview_beside(struct planner *planner, const struct request *request, struct preview *preview)
 {
-	struct planner *planner = &worker->planner;
-	struct stage_context stage = {
-		.store = planner->store, .control = &planner->control, .rules = planner->rules, .abandoned = planner->abandoned
-	};
-	const struct plan *from = request->from;
-	const struct mesh *mesh = from->sharded ? &from->sharded->sharding.mesh : NULL;
 	struct error error;
-	if (worker->base && worker->base->fingerprint != outlook_fingerprint(request->graph, &from->scenario)) {
-		outlook_release(worker->base);
-		worker->base = NULL;
-	}
-	if (!worker->base)
-		worker->base = outlook_find(&stage, request->graph, &from->scenario, mesh, &error);
-	const struct outlook *now = worker->base;
-	/* What a search chose stays unless the devices' degrees are what is asked about. */
-	bool same = true;
-	static const enum knob_id degrees[] = { K_devices, K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep };
-	FOR(i, COUNT_OF(degrees))
-		same = same && from->scenario.value[degrees[i]] == request->scenario.value[degrees[i]];
-	OWN(outlook) *then = now ? outlook_find(&stage, request->graph, &request->scenario, same ? mesh : NULL, &error) : NULL;
-	if (then) {
-		int64_t change = then->result.worst.total - now->result.worst.total, time = plan_step_time(from);
-		preview->known = true;
-		preview->peak_bytes = LARGER(plan_peak(from) + change, 0);
-		preview->arena_bytes = LARGER(plan_arena(from) + change, 0);
-		preview->time = time > 0 && now->result.time > 0
-			? (int64_t)((double)time * (double)then->result.time / (double)now->result.time)
-			: -1;
-	}
-	return then;
+	const struct plan *from = request->from;
+	OWN(plan) *now = planner_run(planner, request->graph, &from->scenario, PLAN_QUICK, &error),
+			  *then = now ? planner_run(planner, request->graph, &request->scenario, PLAN_QUICK, &error) : NULL;
+	if (!then || now->limited || then->limited)
+		return false;
+	int64_t time = plan_step_time(from), before = plan_step_time(now), after = plan_step_time(then);
+	preview->known = true;
+	preview->peak_bytes = larger_of(plan_peak(from) + plan_peak(then) - plan_peak(now), 0);
+	preview->arena_bytes = larger_of(plan_arena(from) + plan_arena(then) - plan_arena(now), 0);
+	preview->time = time > 0 && before > 0 && after > 0
+		? (int64_t)((double)time * (double)after / (double)before)
+		: -1;
+	return true;
 }
 
 static void make_preview(struct worker *worker, struct request *request)
@@ -184,9 +167,9 @@ static void make_preview(struct worker *worker, struct request *request)
 	planner->abandoned = &worker->cancel;
 	struct plan *plan = planner_run(planner, request->graph, &request->scenario, PLAN_STORED, &error);
 	struct preview preview = { .number = request->number, .exact = plan };
-	bool modelled = !plan && error.status == LIMIT && request->from && model_preview(worker, request, &preview);
+	bool beside = !plan && error.status == LIMIT && request->from && preview_beside(planner, request, &preview);
 	request->scenario.value[K_effort] = 0;
-	if (!plan && error.status == LIMIT && !modelled)
+	if (!plan && error.status == LIMIT && !beside)
 		plan = planner_run(planner, request->graph, &request->scenario, PLAN_COMPLETE, &error);
 	planner->control.report = worker_report;
 	planner->abandoned = &worker->superseded;
@@ -402,7 +385,6 @@ void worker_free(struct worker *worker)
 	request_done(&worker->next);
 	request_done(&worker->preview);
 	plan_release(worker->published);
-	outlook_release(worker->base);
 	planner_done(&worker->planner);
 	close(worker->wake[0]);
 	close(worker->wake[1]);

@@ -191,13 +191,11 @@ static enum status add_pipeline(
 	const struct plan *plan, const struct export_options *options, struct words *words, struct error *error)
 {
 	char title[300];
-	struct outlook *outlook = outlook_of_plan(plan, options->rules_file, NULL, error);
-	if (!outlook)
-		return error->status;
-	pipeline_title(&outlook->timetable, "", title, sizeof title); /* the name stands above */
+	OWN(timetable) timetable;
+	TRY(plan_timetable(plan, options->rules_file, &timetable, error));
+	pipeline_title(&timetable, "", title, sizeof title); /* the name stands above */
 	words_add(words, "\n%s. Numbers in slots are microbatches; below is what a device of each rank holds.", title + 2);
-	add_passes(&outlook->timetable, words);
-	outlook_release(outlook);
+	add_passes(&timetable, words);
 	return OK;
 }
 

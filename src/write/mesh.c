@@ -191,19 +191,16 @@ enum status export_mesh(const struct export_job *job)
 {
 	const struct plan *plan = job->plan;
 	struct device_grid grid;
-	struct error ignored = { 0 };
-	enum status status = OK;
-	/* Without an outlook (a batch that can't be cut) the plan's own mesh is drawn. */
-	struct outlook *outlook = outlook_of_plan(plan, job->options->rules_file, NULL, &ignored);
-	if (!outlook && ignored.status == NO_MEMORY)
-		return fail_memory(job->error);
-	device_grid_of(plan, outlook, &grid);
+	OWN(timetable) timetable;
+	enum status status = plan_timetable(plan, job->options->rules_file, &timetable, job->error);
+	if (status != OK)
+		return status;
+	device_grid_of(plan, &timetable, &grid);
 	if (job->kind == EXPORT_csv)
 		write_mesh_write_csv(&grid, job->stream);
 	else if (job->kind == EXPORT_json)
 		write_mesh_write_json(&grid, plan->input->name, job->stream);
 	else
 		status = figure_mesh(&grid, plan->input->name, export_paper(job->options, job->kind), job->stream, job->error);
-	outlook_release(outlook);
 	return status;
 }

@@ -3,7 +3,7 @@
 
 #include "data.h"
 #include "plan_json.h"
-#include "src/configs/outlook.h"
+#include "solver/pipeline/timetable.h"
 #include "src/draw/figure.h"
 #include "src/plan/timeline.h"
 
@@ -216,23 +216,20 @@ enum status export_trace(const struct export_job *job)
 }
 
 /* Writes what a schedule is written as. */
-static enum status with_outlook(
-	const struct export_job *job, void (*write)(const struct export_job *job, const struct outlook *outlook))
+static enum status with_timetable(
+	const struct export_job *job, void (*write)(const struct export_job *job, const struct timetable *timetable))
 {
-	struct outlook *outlook = outlook_of_plan(job->plan, job->options->rules_file, NULL, job->error);
-	if (!outlook)
-		return job->error->status;
-	write(job, outlook);
-	outlook_release(outlook);
+	OWN(timetable) timetable;
+	TRY(plan_timetable(job->plan, job->options->rules_file, &timetable, job->error));
+	write(job, &timetable);
 	return OK;
 }
 
 /* ---- table ---- */
 
-static void write_pipeline_write_csv(const struct export_job *job, const struct outlook *outlook)
+static void write_pipeline_write_csv(const struct export_job *job, const struct timetable *timetable)
 {
 	FILE *stream = job->stream;
-	const struct timetable *timetable = &outlook->timetable;
 	fputs("rank,slot,pass,microbatch,chunk,begin_seconds,end_seconds,bytes,peak,stage\n", stream);
 	FOR(rank, timetable->ranks)
 		FOR(i, timetable->slots) {
@@ -280,9 +277,8 @@ static void write_pipeline_write_rank(const struct timetable *timetable, uint32_
 	json_close(json);
 }
 
-static void pipeline_json(const struct plan *plan, const struct outlook *outlook, struct json *json)
+static void pipeline_json(const struct plan *plan, const struct timetable *timetable, struct json *json)
 {
-	const struct timetable *timetable = &outlook->timetable;
 	json_write_text(json, "graph", plan->input->name);
 	json_write_text(json, "schedule", schedule_names[timetable->schedule]);
 	json_write_integer(json, "ranks", timetable->ranks);
@@ -293,7 +289,7 @@ static void pipeline_json(const struct plan *plan, const struct outlook *outlook
 	json_write_decimal(json, "pipeline_seconds", timetable->pipeline_time, 12);
 	json_write_real(json, "bubble", timetable_bubble(timetable) / 1000.0, 3);
 	json_write_integer(json, "worst_rank", timetable->worst);
-	json_write_integer(json, "memory", outlook->machine.memory);
+	json_write_integer(json, "memory", scenario_budget(&plan->scenario));
 	json_new_line(json, 1);
 	json_open_array(json, "rank");
 	FOR(rank, timetable->ranks)
@@ -301,21 +297,20 @@ static void pipeline_json(const struct plan *plan, const struct outlook *outlook
 	json_close(json);
 }
 
-static void write_pipeline_write_json(const struct export_job *job, const struct outlook *outlook)
+static void write_pipeline_write_json(const struct export_job *job, const struct timetable *timetable)
 {
 	struct json json = { .stream = job->stream, .spaced = true };
 	json_open_object(&json, NULL);
-	pipeline_json(job->plan, outlook, &json);
+	pipeline_json(job->plan, timetable, &json);
 	json_end(&json);
 }
 
 enum status pipeline_member(const struct plan *plan, struct json *json, struct error *error)
 {
-	OWN(outlook) *outlook = outlook_of_plan(plan, NULL, NULL, error);
-	if (!outlook)
-		return error->status;
+	OWN(timetable) timetable;
+	TRY(plan_timetable(plan, NULL, &timetable, error));
 	json_open_object(json, "pipeline");
-	pipeline_json(plan, outlook, json);
+	pipeline_json(plan, &timetable, json);
 	json_close(json);
 	return OK;
 }
@@ -377,22 +372,21 @@ static void trace_rank(const struct timetable *timetable, uint32_t rank, struct 
 	}
 }
 
-static void write_trace(const struct export_job *job, const struct outlook *outlook)
+static void write_trace(const struct export_job *job, const struct timetable *timetable)
 {
 	struct json json;
 	trace_begin(&json, job->plan->input->name, job->stream);
 	trace_events(&json);
 	trace_name(&json, "process_name", 1, -1, "pipeline");
-	FOR(rank, outlook->timetable.ranks)
-		trace_rank(&outlook->timetable, rank, &json);
+	FOR(rank, timetable->ranks)
+		trace_rank(timetable, rank, &json);
 	trace_end(&json);
 }
 
 /* ---- the table's functions ---- */
 
-static void write_rows(const struct export_job *job, const struct outlook *outlook)
+static void write_rows(const struct export_job *job, const struct timetable *timetable)
 {
-	const struct timetable *timetable = &outlook->timetable;
 	FOR(rank, timetable->ranks) {
 		schedule_row_write(timetable_slot(timetable, rank, 0), timetable->slots, job->stream);
 		putc('\n', job->stream);
@@ -401,20 +395,17 @@ static void write_rows(const struct export_job *job, const struct outlook *outlo
 
 enum status schedule_csv(const struct export_job *job)
 {
-	return with_outlook(job, write_rows);
+	return with_timetable(job, write_rows);
 }
 
 enum status export_pipeline(const struct export_job *job)
 {
 	if (job->kind == EXPORT_csv || job->kind == EXPORT_json || job->kind == EXPORT_trace)
-		return with_outlook(job, job->kind == EXPORT_csv ? write_pipeline_write_csv
+		return with_timetable(job, job->kind == EXPORT_csv ? write_pipeline_write_csv
 			: job->kind == EXPORT_json ? write_pipeline_write_json
 			: write_trace);
-	struct outlook *outlook = outlook_of_plan(job->plan, job->options->rules_file, NULL, job->error);
-	if (!outlook)
-		return job->error->status;
-	enum status status = figure_pipeline(&outlook->timetable, job->plan->input->name, outlook->machine.memory,
+	OWN(timetable) timetable;
+	TRY(plan_timetable(job->plan, job->options->rules_file, &timetable, job->error));
+	return figure_pipeline(&timetable, job->plan->input->name, scenario_budget(&job->plan->scenario),
 		export_paper(job->options, job->kind), job->stream, job->error);
-	outlook_release(outlook);
-	return status;
 }

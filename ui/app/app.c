@@ -252,14 +252,14 @@ static void app_find_given(struct app *app)
 	app->given_whole = whole;
 }
 
-/* What the model of whole configurations says is shown by one view, too. */
-static void app_find_outlook(struct app *app)
+/* The schedule is shown by one view, too. */
+static void app_find_timetable(struct app *app)
 {
 	struct model *model = &app->model;
 	const char *rules_file = session_rules_file(app->session);
-	model->outlook_problem = "";
-	model->outlook = app->plan && views[app->view] == &view_devices
-		? configurations_outlook(&app->configurations, app->plan, rules_file, &model->outlook_problem) : NULL;
+	model->timetable_problem = "";
+	model->timetable = app->plan && views[app->view] == &view_devices
+		? configurations_timetable(&app->configurations, app->plan, rules_file, &model->timetable_problem) : NULL;
 	model->ranking = configurations_ranking(&app->configurations);
 	model->ways = ways_look(&app->ways);
 	model->slowdowns = slowdowns_look(&app->slowdowns);
@@ -285,7 +285,7 @@ bool app_draw(struct app *app, int width, int height, int *x, int *y)
 		return false;
 	app_find_factors(app);
 	app_find_given(app);
-	app_find_outlook(app);
+	app_find_timetable(app);
 	find_previews(app);
 	frame_clear(frame);
 	frame->mono = app->theme == THEME_MONO;

@@ -1,4 +1,4 @@
-/* configurations.c: outlooks and searches on threads of their own. */
+/* configurations.c: timetables and searches on threads of their own. */
 #include "view.h"
 
 #include "src/base/background.h"
@@ -10,9 +10,9 @@
 enum { ANY_ERROR = 9000 };
 #define STORE_BYTES ((size_t)1 << 28)
 
-struct outlook_job {
+struct timetable_job {
 	struct finder finder;
-	struct outlook *outlook;
+	struct timetable timetable;
 };
 
 struct search_job {
@@ -22,46 +22,46 @@ struct search_job {
 	bool searched;                 /* it is whole */
 };
 
-/* ---- outlooks ---- */
+/* ---- timetables ---- */
 
-static void configurations_find_outlook(void *context, const atomic_bool *cancel)
+static void configurations_find_timetable(void *context, const atomic_bool *cancel)
 {
-	struct outlook_job *job = context;
-	job->outlook = outlook_of_plan(job->finder.plan, job->finder.rules_file, cancel, &job->finder.error);
+	struct timetable_job *job = context;
+	(void)cancel;
+	plan_timetable(job->finder.plan, job->finder.rules_file, &job->timetable, &job->finder.error);
 }
 
 /* What was asked before is still on its way when something else is asked: it is thrown away then. */
-static void end_outlook(struct configurations *kept)
+static void end_timetable(struct configurations *kept)
 {
-	struct outlook_job *job = kept->job;
+	struct timetable_job *job = kept->job;
 	background_end(job->finder.background);
-	outlook_release(kept->outlook);
-	kept->outlook = job->outlook;
+	timetable_free(&kept->timetable);
+	kept->timetable = job->timetable;
 	kept->fingerprint = job->finder.fingerprint;
 	kept->problem = job->finder.error;
 	kept->job = NULL;
 	finder_free(job);
 }
 
-const struct outlook *configurations_outlook(
+const struct timetable *configurations_timetable(
 	struct configurations *kept, const struct plan *plan, const char *rules_file, const char **problem)
 {
 	uint64_t wanted = plan->serial ^ plan->fingerprint; /* peaks and times are the plan's */
 	if (kept->job && background_done(kept->job->finder.background))
-		end_outlook(kept);
-	if (!kept->job && (kept->fingerprint != wanted || (!kept->outlook && !kept->problem.text[0]))) {
-		outlook_release(kept->outlook);
-		kept->outlook = NULL;
+		end_timetable(kept);
+	if (!kept->job && (kept->fingerprint != wanted || (kept->timetable.ranks == 0 && !kept->problem.text[0]))) {
+		timetable_free(&kept->timetable);
 		kept->fingerprint = wanted;
 		kept->problem.text[0] = '\0';
-		kept->job = finder_start(sizeof *kept->job, plan, rules_file, wanted, configurations_find_outlook);
+		kept->job = finder_start(sizeof *kept->job, plan, rules_file, wanted, configurations_find_timetable);
 		if (!kept->job)
 			fail_memory(&kept->problem);
 	} else if (kept->job && kept->job->finder.fingerprint != wanted) {
 		finder_cancel(kept->job);
 	}
 	*problem = kept->problem.text;
-	return kept->fingerprint == wanted && !kept->job ? kept->outlook : NULL;
+	return kept->fingerprint == wanted && !kept->job && kept->timetable.ranks > 0 ? &kept->timetable : NULL;
 }
 
 /* ---- all configurations ---- */
@@ -83,9 +83,13 @@ uint64_t configurations_fingerprint(const struct plan *plan)
 	struct scenario scenario;
 	if (open_scenario(plan, &scenario) != OK)
 		return 0;
-	uint64_t fingerprint = outlook_fingerprint(plan->input, &scenario);
+	struct key key = key_of("configurations");
+	key_add(&key, plan->input->fingerprint);
+	FOR_INT(knob, KNOB_COUNT)
+		if (knobs[knob].stage < STAGE_ORDER && knob != K_store && knob != K_rank)
+			key_add(&key, (uint64_t)scenario.value[knob]);
 	scenario_done(&scenario);
-	return fingerprint;
+	return key.half[0];
 }
 
 /* What the screen takes over when it draws next. */
@@ -127,7 +131,7 @@ static void configurations_search_in(
 	model_source_request(&source, &request);
 	struct config_watch watch = { configurations_publish_part, job };
 	request.watch = &watch;
-	request.batch = outlook_batch(stage, job->finder.plan->input, scenario);
+	request.batch = model_source_batch(&source);
 	ranking->devices = request.devices;
 	ranking->memory = request.machine.memory;
 	ranking->batch = request.batch;
@@ -251,7 +255,7 @@ const struct config_ranking *configurations_ranking(struct configurations *kept)
 void configurations_wait(struct configurations *kept)
 {
 	if (kept->job)
-		end_outlook(kept);
+		end_timetable(kept);
 	if (kept->search)
 		end_search(kept);
 }
@@ -261,7 +265,7 @@ void configurations_free(struct configurations *kept)
 	finder_cancel(kept->job);
 	finder_cancel(kept->search);
 	configurations_wait(kept);
-	outlook_release(kept->outlook);
+	timetable_free(&kept->timetable);
 	config_list_free(&kept->ranking.list);
 	*kept = (struct configurations){ 0 };
 }

@@ -43,24 +43,24 @@ static void draw_tabs(struct frame *frame, enum device_part part)
 		frame_print(frame, devices_tab_at(i), 0, i == (int)part ? ROLE_TAB_ACTIVE : ROLE_TAB, " %s ", part_names[i]);
 }
 
-/* What the model of whole configurations says, or why it says nothing. */
-static void draw_outlook(struct frame *frame, struct devices *view, const struct model *model)
+/* The schedule, or why there is none. */
+static void draw_timetable(struct frame *frame, struct devices *view, const struct model *model)
 {
-	const struct outlook *outlook = model->outlook;
+	const struct timetable *timetable = model->timetable;
 	struct rect all = { 0, 0, frame->window.width, frame->window.height };
-	if (!outlook) {
+	if (!timetable) {
 		char text[600] = "a moment: the schedule is being worked out";
-		if (model->outlook_problem && *model->outlook_problem)
-			PRINT_TO(text, "no schedule: %s", model->outlook_problem);
+		if (model->timetable_problem && *model->timetable_problem)
+			PRINT_TO(text, "no schedule: %s", model->timetable_problem);
 		frame_wrapped(frame, (struct rect){ 1, 0, all.width - 1, 4 }, ROLE_FAINT, text);
 		return;
 	}
-	gantt_take(&view->gantt, &outlook->timetable, outlook->fingerprint);
+	gantt_take(&view->gantt, timetable);
 	view->gantt.passes = model->plan->scenario.value[K_accumulation];
 	view->gantt.step = model->plan->speed.time;
 	view->gantt.needs = plan_verdict(model->plan).needed;
 	view->gantt.planned = model->plan->rank;
-	gantt_draw(frame, all, &view->gantt, &outlook->timetable, outlook->machine.memory);
+	gantt_draw(frame, all, &view->gantt, timetable, scenario_budget(&model->plan->scenario));
 }
 
 /* How the placements were found, and what is proved of them. */
@@ -84,7 +84,7 @@ static void draw_part(struct frame *frame, struct devices *view, struct model *m
 {
 	const struct plan *plan = model->plan;
 	if (view->part == PART_RANKS)
-		draw_outlook(frame, view, model);
+		draw_timetable(frame, view, model);
 	else if (view->part == PART_FIGURES)
 		figures_draw(frame, &view->figures, model);
 	else if (!plan->transformed->sharded)
@@ -124,8 +124,8 @@ static void devices_click(struct devices *view, const struct model *model)
 			view->part = (enum device_part)i;
 			return;
 		}
-	if (y >= 0 && view->part == PART_RANKS && model->outlook)
-		gantt_click(&view->gantt, &model->outlook->timetable, model->click_x, y);
+	if (y >= 0 && view->part == PART_RANKS && model->timetable)
+		gantt_click(&view->gantt, model->timetable, model->click_x, y);
 	else if (y >= 0 && view->part == PART_FIGURES)
 		figures_click(&view->figures, model, y);
 }
@@ -137,7 +137,7 @@ static bool devices_command(void *state, struct model *model, enum command_id co
 		view->part = (enum device_part)((view->part + (command == COMMAND_PART ? 1 : PART_COUNT - 1)) % PART_COUNT);
 		return true;
 	}
-	if (view->part == PART_RANKS && model->outlook && gantt_command(&view->gantt, &model->outlook->timetable, command))
+	if (view->part == PART_RANKS && model->timetable && gantt_command(&view->gantt, model->timetable, command))
 		return true;
 	if (command == COMMAND_CLICK) {
 		devices_click(view, model);

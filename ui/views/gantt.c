@@ -24,10 +24,10 @@ static enum role gantt_role_of(bool backward, uint32_t shade)
 
 /* ---- what is shown ---- */
 
-void gantt_take(struct gantt *gantt, const struct timetable *timetable, uint64_t fingerprint)
+void gantt_take(struct gantt *gantt, const struct timetable *timetable)
 {
-	bool same = gantt->fingerprint == fingerprint;
-	gantt->fingerprint = fingerprint;
+	bool same = gantt->of == timetable->time;
+	gantt->of = timetable->time;
 	if (gantt->rank >= timetable->ranks)
 		gantt->rank = timetable->ranks - 1;
 	if (gantt->slot >= timetable->slots)

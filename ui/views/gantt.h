@@ -11,13 +11,13 @@ struct gantt {
 	uint32_t planned, rank, slot; /* the cursor's */
 	int64_t from, span;   /* picoseconds shown; span 0: all */
 	uint32_t top, ranks;  /* ranks shown, of which several may share a row; ranks 0: all */
-	uint64_t fingerprint; /* of what it was drawn for; of another the cursor begins anew */
+	int64_t of; /* the time of what it was drawn for; of another the window begins anew */
 	struct rect plot;     /* of the rows when they were drawn last, in the window */
 	uint32_t group;       /* ranks in a row then */
 };
 
 /* Takes over another timetable: what doesn't exist there any more is forgotten. */
-void gantt_take(struct gantt *gantt, const struct timetable *timetable, uint64_t fingerprint);
+void gantt_take(struct gantt *gantt, const struct timetable *timetable);
 
 /* Slots with their microbatch's number where there is room, else how much of a cell's time goes forward, backward or
  * by; totals, what the slot under the cursor waits for and, where there is room, what its rank holds over the step.

@@ -41,8 +41,9 @@
 
 #include <pthread.h>
 
+#include "solver/pipeline/timetable.h"
+#include "src/configs/config_search.h"
 #include "src/configs/fit_list.h"
-#include "src/configs/outlook.h"
 #include "src/plan/beside.h"
 #include "src/plan/came_to.h"
 #include "src/decide/slowdown.h"
@@ -239,17 +240,17 @@ struct config_ranking {
 };
 
 struct configurations {
-	struct outlook *outlook; /* of the plan that was asked for last, or NULL */
+	struct timetable timetable;   /* of the plan that was asked for last; of no ranks: there is none */
 	struct error problem;    /* why there is none */
-	uint64_t fingerprint;    /* of what outlook or problem belong to */
-	struct outlook_job *job; /* under way, or NULL */
+	uint64_t fingerprint;    /* of what timetable or problem belong to */
+	struct timetable_job *job; /* under way, or NULL */
 	struct config_ranking ranking;
 	struct search_job *search;
 };
 
-/* The outlook of a plan, NULL while it is looked for or where there is none: then *problem says why, "" while it is
+/* The timetable of a plan, NULL while it is looked for or where there is none: then *problem says why, "" while it is
  * looked for. */
-const struct outlook *configurations_outlook(
+const struct timetable *configurations_timetable(
 	struct configurations *kept, const struct plan *plan, const char *rules_file, const char **problem);
 /* Looks for all configurations of a plan's step on its devices, then plans the best of them; the last list stays until
  * the estimates of the new one are there, and planned rows come one by one. A search that is under way for another
@@ -278,9 +279,8 @@ struct model {
 	const char *path; /* of the graph; "": standard input */
 	const struct scenario *scenario; /* what is asked for; plan->scenario is what the plan answers */
 	struct session_status status;
-	const struct outlook *outlook; /* of plan, by the model of whole configurations, while a view shows it; else NULL
-									  and why, "" while it is looked for */
-	const char *outlook_problem;
+	const struct timetable *timetable; /* of plan, while a view shows it; else NULL */
+	const char *timetable_problem;     /* why, "" while it is looked for */
 	const struct config_ranking *ranking; /* all configurations, as far as they have been searched; or NULL */
 	const struct ways *ways; /* changes that make the step fit, as far as they were asked for and are there; or NULL */
 	const struct slowdowns

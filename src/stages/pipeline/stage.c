@@ -46,7 +46,8 @@ static uint32_t pipeline_stage_degree(const struct scenario *scenario, enum knob
 	return scenario->value[knob] > 1 ? (uint32_t)scenario->value[knob] : 1;
 }
 
-uint32_t scenario_chunks(const struct scenario *scenario)
+/* Pieces of the model that each rank has: the knob's, 2 in a V, 1 for schedules that aren't interleaved. */
+static uint32_t pipeline_chunks(const struct scenario *scenario)
 {
 	if (schedule_folded((enum schedule)scenario->value[K_schedule]) && scenario->value[K_pp] > 1)
 		return 2;
@@ -572,7 +573,7 @@ static struct pipelined *stage_device(struct stage_context *stage, const struct 
 		.cp = 1,
 		.ep = 1,
 		.microbatches = pipeline_stage_degree(scenario, K_microbatches),
-		.chunks = scenario_chunks(scenario),
+		.chunks = pipeline_chunks(scenario),
 		.schedule = (uint8_t)scenario->value[K_schedule] };
 	atomic_store(&pipelined->references, 1);
 	pipelined->device = graph_retain(device);

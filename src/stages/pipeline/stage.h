@@ -11,9 +11,6 @@
 #include "pipelined.h"
 #include "src/stages/fit/stage.h"
 
-/* Pieces of the model that each rank has: the knob's, 2 in a V, 1 for schedules that aren't interleaved. */
-uint32_t scenario_chunks(const struct scenario *scenario);
-
 /* Layers of a step that repeat; 0: none, or no memory to find them. O(size). */
 uint32_t pipeline_layers(const struct graph *step);
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
-#include "src/configs/outlook.h"
+#include "src/decide/planner.h"
 #include "src/models/models.h"
 #include "src/read/input.h"
 #include "src/session/commands.h"
@@ -203,9 +203,8 @@ Test(session, a_preview_is_what_the_plan_comes_to_with_the_least_effort)
 	cr_assert_not(session_plan(session)->limited);
 }
 
-/* What has no plan yet is as far from the plan on the screen as the model of whole configurations says; what has one is
- * exact. */
-Test(session, a_preview_of_a_configuration_is_the_models)
+/* What has no plan yet is as far from the plan on the screen as heuristics' plans are apart; what has one is exact. */
+Test(session, a_preview_of_a_configuration_is_what_heuristics_say)
 {
 	struct error error;
 	OWN(scenario) scenario, other;
@@ -222,20 +221,16 @@ Test(session, a_preview_of_a_configuration_is_the_models)
 	cr_assert_not_null(plan, "%s", session_problem(session));
 	struct preview preview = *answer(session, K_zero, 3);
 	cr_assert(preview.known && !preview.exact);
-	struct outlook *now = outlook_of_plan(plan, NULL, NULL, &error);
 	cr_assert_eq(scenario_copy(&other, &scenario), OK);
 	other.value[K_zero] = 3;
-	OWN(store) *store = store_new();
-	OWN(rules) *rules = rules_new();
-	struct control control = { 0 };
-	struct stage_context stage = { .store = store, .rules = rules, .control = &control };
-	struct outlook *then = outlook_find(&stage, graph, &other, NULL, &error);
+	OWN(planner) planner = { .store = store_new() };
+	OWN(plan) *now = planner_run(&planner, graph, &scenario, PLAN_QUICK, &error),
+			  *then = planner_run(&planner, graph, &other, PLAN_QUICK, &error);
 	cr_assert(now && then);
-	cr_assert(then->result.worst.total < now->result.worst.total);
-	cr_assert_eq(preview.peak_bytes - plan_peak(plan), then->result.worst.total - now->result.worst.total);
+	cr_assert(plan_peak(then) < plan_peak(now));
+	cr_assert_eq(preview.peak_bytes - plan_peak(plan), plan_peak(then) - plan_peak(now));
+	cr_assert_eq(preview.arena_bytes - plan_arena(plan), plan_arena(then) - plan_arena(now));
 	cr_assert(preview.time > 0);
-	outlook_release(now);
-	outlook_release(then);
 	int64_t before = plan_peak(plan);
 	cr_assert_eq(session_command(session, "set zero=3", &error), OK);
 	session_wait(session);

@@ -51,7 +51,7 @@ static char *draw(int64_t limit)
 {
 	struct rect all = { 0, 0, example.frame.width, example.frame.height };
 	frame_clear(&example.frame);
-	gantt_take(&example.gantt, &example.timetable, 1);
+	gantt_take(&example.gantt, &example.timetable);
 	gantt_draw(&example.frame, all, &example.gantt, &example.timetable, limit);
 	char *text = frame_dump(&example.frame);
 	cr_assert(text);

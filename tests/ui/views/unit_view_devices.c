@@ -69,11 +69,11 @@ Test(view_devices, the_schedule_is_the_plans)
 	OWN(fixture) fixture;
 	struct error error;
 	open_fixture(&fixture, piped, 100, 30);
-	OWN(outlook) *outlook = outlook_of_plan(fixture.plan, NULL, NULL, &error);
-	cr_assert(outlook, "%s", error.text);
+	OWN(timetable) table;
+	cr_assert_eq(plan_timetable(fixture.plan, NULL, &table, &error), OK, "%s", error.text);
 	const struct pipelined *pipelined = fixture.plan->transformed->pipelined;
-	const struct timetable *timetable = &outlook->timetable;
-	cr_assert(outlook->planned && timetable->ranks == 4 && timetable->microbatches == 4);
+	const struct timetable *timetable = &table;
+	cr_assert(timetable->ranks == 4 && timetable->microbatches == 4);
 	cr_assert_eq(timetable->time, pipelined->time);
 	for (uint32_t rank = 0; rank < 4; rank++) {
 		cr_assert_eq(timetable_peak(timetable, rank),
@@ -83,7 +83,7 @@ Test(view_devices, the_schedule_is_the_plans)
 				sizeof(struct pipeline_slot)), 0);
 	}
 	expect(&fixture, DEVICES, "a moment");
-	fixture.model.outlook = outlook;
+	fixture.model.timetable = timetable;
 	expect(&fixture, DEVICES, "1f1b, 4 ranks");
 	expect(&fixture, DEVICES, "rank 3 ");
 	fixture.model.click_x = 12;   /* the second rank's row, below tabs, totals and the first */
@@ -107,15 +107,15 @@ Test(view_devices, the_schedule_of_a_step_in_one_piece_is_the_plans)
 		OWN(fixture) fixture;
 		struct error error;
 		open_fixture(&fixture, sets[i], 100, 30);
-		OWN(outlook) *outlook = outlook_of_plan(fixture.plan, NULL, NULL, &error);
-		cr_assert(outlook, "%s", error.text);
-		cr_assert_eq(outlook->timetable.ranks, 1);
-		cr_assert_eq(timetable_peak(&outlook->timetable, 0), plan_peak(fixture.plan));
-		cr_assert(plan_step_time(fixture.plan) < 0 || outlook->timetable.time == plan_step_time(fixture.plan));
-		const struct pipeline_slot *forward = timetable_slot(&outlook->timetable, 0, 0),
-								   *backward = timetable_slot(&outlook->timetable, 0, 1);
+		OWN(timetable) timetable;
+		cr_assert_eq(plan_timetable(fixture.plan, NULL, &timetable, &error), OK, "%s", error.text);
+		cr_assert_eq(timetable.ranks, 1);
+		cr_assert_eq(timetable_peak(&timetable, 0), plan_peak(fixture.plan));
+		cr_assert(plan_step_time(fixture.plan) < 0 || timetable.time == plan_step_time(fixture.plan));
+		const struct pipeline_slot *forward = timetable_slot(&timetable, 0, 0),
+								   *backward = timetable_slot(&timetable, 0, 1);
 		cr_assert(forward->end > 0 && backward->begin == forward->end && backward->end > backward->begin &&
-			backward->end <= outlook->timetable.time);
+			backward->end <= timetable.time);
 	}
 }
 
@@ -207,9 +207,9 @@ Test(view_devices, every_part_draws_at_every_size)
 	OWN(fixture) fixture;
 	struct error error;
 	open_fixture(&fixture, eight, 10, 10);
-	OWN(outlook) *outlook = outlook_of_plan(fixture.plan, NULL, NULL, &error);
-	cr_assert(outlook, "%s", error.text);
-	fixture.model.outlook = outlook;
+	OWN(timetable) timetable;
+	cr_assert_eq(plan_timetable(fixture.plan, NULL, &timetable, &error), OK, "%s", error.text);
+	fixture.model.timetable = &timetable;
 	for (int part = 0; part < PART_COUNT; part++, press(&fixture, DEVICES, COMMAND_PART))
 		for (int width = 1; width < 130; width += 7)
 			for (int height = 1; height < 50; height += 3) {
