@@ -54,6 +54,38 @@ class Estimates(unittest.TestCase):
         self.assertIn("FITS", str(found))
         self.assertIsNone(tidemark_torch.estimate(step).fits)
 
+    def test_what_needn_t_be_there_is_said(self):
+        def step_that(validates=False, retains=False):
+            layers = [layer for _ in range(4) for layer in (nn.Linear(64, 512), nn.GELU(), nn.Linear(512, 64))]
+            model, x = nn.Sequential(*layers), torch.randn(4096, 64)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+            def step():
+                loss = nn.functional.mse_loss(model(x), x)
+                loss.backward(retain_graph=retains)
+                optimizer.step()
+                optimizer.zero_grad()
+                return [loss] + [nn.functional.mse_loss(model(x), x) for _ in range(2 if validates else 0)]
+            return step
+        with tidemark_torch.fake():
+            plain, validates, retains = (tidemark_torch.estimate(step_that(**kind)) for kind in ({}, {"validates": True}, {"retains": True}))
+        kept = 2 * 4 * (4 * 2 * 4096 * 512 + 5 * 4096 * 64)    # what GELUs and layers read again, the loss its prediction; mse_loss makes another
+        self.assertEqual(plain.advice, [])
+        self.assertEqual(len(validates.advice), 1)
+        self.assertRegex(validates.advice[0], rf"^no backward pass follows 2 losses \(.*torch_estimate.py:\d+ in <listcomp>\), and their graphs keep {kept / 2**20:.1f} MiB")
+        self.assertIn(validates.advice[0], str(validates))
+        self.assertEqual(retains.advice, ["the graph is kept after its backward pass: 60.0 MiB stay that retain_graph=False lets go"])   # but what the op reads
+
+    def test_an_optimizer_s_temporaries_are_said(self):
+        def advice(**options):
+            layers = [nn.Linear(512, 512) for _ in range(8)]
+            model, x = nn.Sequential(*layers), torch.randn(1, 512)
+            with tidemark_torch.fake():
+                return tidemark_torch.estimate(torch_state_steps.trains(model, torch.optim.Adam(model.parameters(), **options), lambda: model(x).mean())).advice
+        self.assertEqual(advice(foreach=True), ["the optimizer's temporaries take 8.0 MiB at the peak: fused=True makes none, foreach=False at most 3.0 MiB"])
+        self.assertEqual(advice(foreach=False), ["the optimizer's temporaries take 2.0 MiB at the peak: fused=True makes none"])
+        self.assertEqual(advice(fused=True), [])
+
     def test_what_is_at_the_peak_adds_up(self):
         graph = tidemark_torch.capture_step(None, make_step())
         op, held = estimates.holders_of(graph)

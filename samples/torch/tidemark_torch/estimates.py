@@ -12,6 +12,7 @@ import os
 import re
 import tempfile
 
+from .advice import advice_of, size
 from .errors import CaptureError
 from .graph import read_graph, write_graph
 from .program import ask_program
@@ -47,8 +48,8 @@ class Holder:
 @dataclasses.dataclass
 class Estimate:
     """What a step needs. needed_bytes: of the device, as `allocator` judges it; fits: None without a limit; why: what
-    is there at the peak, the largest first; changes: the fastest first, those that change the run last; unknown: what
-    the figure leaves out or assumes."""
+    is there at the peak, the largest first; advice: what of it needn't be, in sentences; changes: the fastest first,
+    those that change the run last; unknown: what the figure leaves out or assumes."""
     needed_bytes: int
     peak_bytes: int
     allocator: str
@@ -57,23 +58,20 @@ class Estimate:
     verdict: str
     peak_op: str
     why: list
+    advice: list
     changes: list
     unknown: list
 
     def __str__(self):
         lines = [self.verdict, f"at the peak ({self.peak_op}):"]
         lines += [f"  {size(held.bytes):>12}  {held.count} x {held.name} ({held.kind})" for held in self.why]
+        lines += self.advice
         if self.changes:
             lines.append("to make it fit; what changes the run is last:")
             lines += [f"  {change.text}" for change in self.changes]
         elif self.fits is False:
             lines.append("no single change makes it fit")
         return "\n".join(lines + [f"not known: {text}" for text in self.unknown])
-
-
-def size(count):
-    """Bytes for people."""
-    return f"{count / 2**30:.2f} GiB" if count >= 2**29 else f"{count / 2**20:.1f} MiB"
 
 
 def plain(name):
@@ -162,7 +160,7 @@ def estimate_graph(path, graph, limit, settings, changes):
     where = f"{record['op']}{' in ' + record['mod'] if record.get('mod') else ''}, {record['phase']}"
     unknown = graph.head.get("read", {}).get("assumed", []) or graph.head.get("assumed", [])
     return Estimate(memory["needed_bytes"], memory["peak_bytes"], memory["allocator"], cap, fits, memory["verdict"], where,
-                    holders[:LARGEST_GROUPS], ways, list(unknown))
+                    holders[:LARGEST_GROUPS], advice_of(graph), ways, list(unknown))
 
 
 def check_limit(limit):

@@ -15,8 +15,9 @@ import tempfile
 
 import torch
 
+from .advice import size
 from .errors import CaptureError, explain
-from .estimates import check_limit, estimate, size
+from .estimates import check_limit, estimate
 from .program import run_program
 
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "bytes": 1}
