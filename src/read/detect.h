@@ -9,7 +9,7 @@
 	X(DOT, "DOT graph", open_dot) \
 	X(ONNX, "ONNX model", open_onnx) \
 	X(HLO, "XLA HLO proto", open_hlo) \
-	X(HLO_TEXT, "XLA HLO text", open_hlo) \
+	X(HLO_TEXT, "XLA HLO text", open_hlo_text) \
 	X(FX, "PyTorch FX text", open_fx) \
 	X(INDUCTOR, "Inductor memory graph", open_python) \
 	X(AUTOPARALLEL, "AutoParallel JSON", open_python) \

@@ -71,22 +71,34 @@ static enum status read_assignment(const char *path, struct hlo_module *module, 
 	return OK;
 }
 
+static struct graph *open_hlo_text(const struct opening *opening, struct error *error)
+{
+	OWN(hlo_module) module = { 0 };
+	size_t size;
+	HELD char *text = input_all(opening->input, TEXT_MOST, &size, error);
+	if (!text || hlo_text_read(text, size, &module, error) != OK)
+		return NULL;
+	if (strcmp(opening->path, "-") != 0 && read_assignment(opening->path, &module, error) != OK)
+		return NULL;
+	return hlo_graph(&module, opening->options->open_fusions, "XLA HLO text", error);
+}
+
+/* The reader of protos writes a module's text, and behind a NUL that of its buffer assignment. */
 static struct graph *open_hlo(const struct opening *opening, struct error *error)
 {
-	bool proto = opening->kind == INPUT_HLO;
-	struct hlo_module module;
+	OWN(hlo_module) module = { 0 };
 	struct graph *graph = NULL;
 	size_t size;
-	char *text = input_all(opening->input, TEXT_MOST, &size, error);
+	HELD char *data = input_all(opening->input, TEXT_MOST, &size, error);
+	HELD char *text = data ? python_child_text("hlo", data, size, &size, error) : NULL;
 	if (!text)
 		return NULL;
-	enum status status = proto ? hlo_proto_read(text, size, &module, error) : hlo_text_read(text, size, &module, error);
-	if (status == OK && !proto && strcmp(opening->path, "-") != 0)
-		status = read_assignment(opening->path, &module, error);
-	if (status == OK)
-		graph = hlo_graph(&module, opening->options->open_fusions, proto ? "XLA HLO proto" : "XLA HLO text", error);
-	hlo_free(&module);
-	mem_free(text);
+	size_t length = strlen(text);
+	if (hlo_text_read(text, length, &module, error) == OK &&
+		(length == size || hlo_assignment_text(text + length + 1, size - length - 1, &module, error) == OK))
+		graph = hlo_graph(&module, opening->options->open_fusions, "XLA HLO proto", error);
+	if (!graph)
+		error->line = 0; /* a line of what the reader wrote */
 	return graph;
 }
 

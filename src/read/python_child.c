@@ -91,6 +91,16 @@ static enum status python_child_run(const char *name, const char *data, size_t s
 	return status;
 }
 
+char *python_child_text(const char *name, const char *data, size_t size, size_t *length, struct error *error)
+{
+	struct child_result result = { 0 };
+	static const struct read_options as_it_is;
+	*length = 0;
+	if (error_set(error, python_child_run(name, data, size, &as_it_is, &result, error)) == OK)
+		*length = result.length;
+	return result.output;
+}
+
 struct graph *python_child_graph(
 	const char *name, const char *data, size_t size, const struct read_options *options, struct error *error)
 {

@@ -1,5 +1,5 @@
-/* fuzz_hlo.c: anything read as an HLO module, text or proto, is refused with a reason, or becomes a graph, with fusions
- * closed and open. Of a text, what begins with a line "BufferAssignment:" is read as the file of XLA's addresses that
+/* fuzz_hlo.c: anything read as the text of an HLO module is refused with a reason, or becomes a graph, with fusions
+ * closed and open. What begins with a line "BufferAssignment:" is read as the file of XLA's addresses that
  * lies beside the module's. */
 
 #include "must.h"
@@ -27,9 +27,7 @@ static enum status read_module(const uint8_t *data, size_t size, struct hlo_modu
 	char *copy = malloc(size + 1);   /* the sanitizer watches its end */
 	must(copy != NULL, "out of memory");
 	memcpy(copy + 1, data, size);
-	bool text = size > 9 && memcmp(data, "HloModule", 9) == 0;
-	enum status status = text ? hlo_text_read(copy + 1, size, module, error)
-		: hlo_proto_read(copy + 1, size, module, error);
+	enum status status = hlo_text_read(copy + 1, size, module, error);
 	must(status == OK || (status == BAD_INPUT && error->text[0]), "no reason is given");
 	free(copy);
 	return status;

@@ -1,5 +1,4 @@
-/* assignment.c: reads a BufferAssignmentProto, or the text of one as XLA dumps it: allocations, and in each of them
- * values at offsets. */
+/* assignment.c: reads XLA's buffer assignment as it dumps it: allocations, and in each of them values at offsets. */
 #include <stdlib.h>
 
 #include "hlo.h"
@@ -12,18 +11,15 @@ enum purpose { ARGUMENT, CONSTANT, RESULT, TEMPORARY, PURPOSES, OF_A_THREAD };
 struct allocation { enum purpose purpose; int64_t bytes, base; };
 /* An array that lies in one. */
 struct value { const struct hlo_instruction *of; uint32_t allocation, leaf; int64_t offset; };
-/* What the proto calls it: an id of its own. */
-struct logical { int64_t id; const struct hlo_instruction *of; uint32_t leaf; };
 
 struct assignment {
 	struct hlo_module *module;
 	struct error *error;
-	const struct hlo_instruction **instruction; /* all, by name or by id */
+	const struct hlo_instruction **instruction; /* all, by name */
 	size_t instructions;
 	struct allocation *allocation;
 	struct value *value;
-	struct logical *logical;
-	size_t allocations, values, logicals, allocation_room, value_room, logical_room;
+	size_t allocations, values, allocation_room, value_room;
 };
 
 /* ---- instructions ---- */
@@ -33,14 +29,7 @@ static int assignment_by_name(const void *a, const void *b)
 	return strcmp((*(const struct hlo_instruction *const *)a)->name, (*(const struct hlo_instruction *const *)b)->name);
 }
 
-static int assignment_by_id(const void *a, const void *b)
-{
-	int64_t left = (*(const struct hlo_instruction *const *)a)->id,
-			right = (*(const struct hlo_instruction *const *)b)->id;
-	return left < right ? -1 : left > right;
-}
-
-static enum status list_instructions(struct assignment *assignment, int (*compare)(const void *, const void *))
+static enum status list_instructions(struct assignment *assignment)
 {
 	const struct hlo_module *module = assignment->module;
 	size_t count = 0;
@@ -51,15 +40,17 @@ static enum status list_instructions(struct assignment *assignment, int (*compar
 	FOR(c, module->computations)
 		FOR(i, module->computation[c].instructions)
 			assignment->instruction[assignment->instructions++] = &module->computation[c].instruction[i];
-	qsort(assignment->instruction, count, sizeof *assignment->instruction, compare);
+	qsort(assignment->instruction, count, sizeof *assignment->instruction, assignment_by_name);
 	return OK;
 }
 
-static const struct hlo_instruction *assignment_find(
-	const struct assignment *assignment, const struct hlo_instruction *like, int (*compare)(const void *, const void *))
+static const struct hlo_instruction *assignment_find(const struct assignment *assignment, const char *name)
 {
+	const struct hlo_instruction *like = &(struct hlo_instruction){ .name = name };
 	const struct hlo_instruction **found = assignment->instructions
-		? bsearch(&like, assignment->instruction, assignment->instructions, sizeof *assignment->instruction, compare) : NULL;
+		? bsearch(&like, assignment->instruction, assignment->instructions, sizeof *assignment->instruction,
+			  assignment_by_name)
+		: NULL;
 	return found ? *found : NULL;
 }
 
@@ -77,7 +68,7 @@ static uint32_t leaf_at(const struct hlo_shape *shape, const int64_t *path, size
 	return shape->tuple ? NONE : leaf;
 }
 
-/* ---- what both forms come to ---- */
+/* ---- what they come to ---- */
 
 static enum status add_allocation(struct assignment *assignment, enum purpose purpose, uint64_t bytes)
 {
@@ -144,7 +135,6 @@ static enum status assignment_done(struct assignment *assignment, enum status st
 	mem_free(assignment->instruction);
 	mem_free(assignment->allocation);
 	mem_free(assignment->value);
-	mem_free(assignment->logical);
 	return error_set(assignment->error, status);
 }
 
@@ -155,99 +145,6 @@ int64_t hlo_address(const struct hlo_module *module, const struct hlo_instructio
 		? bsearch(&wanted, module->place, module->places, sizeof wanted, assignment_by_place)
 		: NULL;
 	return found ? found->address : -1;
-}
-
-/* ---- the proto ---- */
-
-/* LogicalBufferProto: id 1, size 2, defined_at 3; of that shape_index 3, instruction_id 4. */
-static enum status read_logical(struct assignment *assignment, struct wire body)
-{
-	struct wire_field field, inner;
-	struct hlo_instruction like = { .id = -1 };
-	struct logical logical = { 0 };
-	int64_t *path = NULL;
-	size_t length = 0, room = 0;
-	while (wire_next(&body, &field)) {
-		if (field.number == 1)
-			logical.id = (int64_t)field.value;
-		while (field.number == 3 && field.type == 2 && wire_next(&field.body, &inner)) {
-			if (inner.number == 4)
-				like.id = (int64_t)inner.value;
-			else if (inner.number == 3 && !wire_integers(&inner, &path, &length, &room, PATH_MOST))
-				length = PATH_MOST + 1;
-		}
-	}
-	logical.of = assignment_find(assignment, &like, assignment_by_id);
-	logical.leaf = logical.of && length <= PATH_MOST ? leaf_at(logical.of->shape, path, length) : NONE;
-	mem_free(path);
-	if (!mem_reserve(&assignment->logical, &assignment->logical_room, assignment->logicals + 1, sizeof logical))
-		return fail_memory(assignment->error);
-	assignment->logical[assignment->logicals++] = logical;
-	return OK;
-}
-
-static int compare_logical(const void *a, const void *b)
-{
-	const struct logical *left = a, *right = b;
-	return left->id < right->id ? -1 : left->id > right->id;
-}
-
-/* Of BufferAllocationProto.assigned: logical_buffer_id 1, offset 2. */
-static enum status read_assigned(struct assignment *assignment, struct wire body)
-{
-	struct wire_field field;
-	struct logical wanted = { 0 };
-	uint64_t offset = 0;
-	while (wire_next(&body, &field)) {
-		if (field.number == 1)
-			wanted.id = (int64_t)field.value;
-		else if (field.number == 2)
-			offset = field.value;
-	}
-	const struct logical *found = assignment->logicals
-		? bsearch(&wanted, assignment->logical, assignment->logicals, sizeof wanted, compare_logical)
-		: NULL;
-	return found ? assignment_add_value(assignment, found->of, found->leaf, offset) : OK;
-}
-
-/* BufferAllocationProto: size 2, is_thread_local 3, is_entry_computation_parameter 5, maybe_live_out 7, assigned 9,
- * is_constant 12. */
-static enum status read_allocation(struct assignment *assignment, struct wire body)
-{
-	struct wire again = body;
-	struct wire_field field;
-	uint64_t value[13] = { 0 };
-	while (wire_next(&again, &field))
-		if (field.number < 13 && field.type == 0)
-			value[field.number] = field.value;
-	TRY(add_allocation(assignment,
-		value[3] ? OF_A_THREAD
-		: value[5] ? ARGUMENT
-		: value[12] ? CONSTANT
-		: value[7] ? RESULT
-		: TEMPORARY,
-		value[2]));
-	while (wire_next(&body, &field))
-		if (field.number == 9 && field.type == 2)
-			TRY(read_assigned(assignment, field.body));
-	return OK;
-}
-
-enum status hlo_assignment_proto(struct wire body, struct hlo_module *module, struct error *error)
-{
-	struct assignment assignment = { .module = module, .error = error };
-	struct wire again = body;
-	struct wire_field field;
-	enum status status = list_instructions(&assignment, assignment_by_id);
-	while (status == OK && wire_next(&again, &field))
-		if (field.number == 1 && field.type == 2)
-			status = read_logical(&assignment, field.body);
-	if (status == OK && assignment.logicals)
-		qsort(assignment.logical, assignment.logicals, sizeof *assignment.logical, compare_logical);
-	while (status == OK && wire_next(&body, &field))
-		if (field.number == 3 && field.type == 2)
-			status = read_allocation(&assignment, field.body);
-	return assignment_done(&assignment, status);
 }
 
 /* ---- the text ---- */
@@ -324,9 +221,8 @@ static enum status value_line(struct assignment *assignment, struct span line)
 	if (!text)
 		return fail_memory(assignment->error);
 	memcpy(text, name.at, scan_length(name));
-	struct hlo_instruction like = { .name = text };
 	const struct hlo_instruction *of = path_of((struct span){ name.end, line.end }, path, &length)
-		? assignment_find(assignment, &like, assignment_by_name)
+		? assignment_find(assignment, text)
 		: NULL;
 	mem_free(text);
 	return of ? assignment_add_value(assignment, of, leaf_at(of->shape, path, length), (uint64_t)offset) : OK;
@@ -337,7 +233,7 @@ enum status hlo_assignment_text(const char *text, size_t size, struct hlo_module
 	struct assignment assignment = { .module = module, .error = error };
 	unsigned number = 0;
 	*error = (struct error){ 0 };
-	enum status status = list_instructions(&assignment, assignment_by_name);
+	enum status status = list_instructions(&assignment);
 	for (const char *at = text, *end = text + size; status == OK && at < end; number++) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		struct span line = { at, newline ? newline : end };

@@ -31,8 +31,6 @@ static void hlo_groups_add_axis(struct axes *axes, uint64_t size)
 		axes->size[axes->count++] = SMALLER(size, NONE);
 }
 
-/* ---- the text ---- */
-
 bool hlo_next_number(const char **at, const char *end, uint64_t *number)
 {
 	while (*at < end && (**at < '0' || **at > '9'))
@@ -106,103 +104,4 @@ struct hlo_groups hlo_groups_text(struct span value, const char *end)
 	for (; hlo_next_number(&at, value.end, &number); devices = LARGER(number + 1, devices))
 		size += at <= first;
 	return hlo_groups_of(size, devices);
-}
-
-/* ---- the proto ---- */
-
-/* ReplicaGroup: replica_ids 1. */
-static struct hlo_groups one_group(struct wire body)
-{
-	struct wire_field field;
-	uint64_t count = 0, value, most = 0;
-	while (wire_next(&body, &field)) {
-		if (field.number != 1)
-			continue;
-		if (field.type != 2) {
-			count++;
-			most = LARGER(field.value, most);
-		}
-		for (; field.type == 2 && field.body.at < field.body.end && wire_integer(&field.body, &value); count++)
-			most = LARGER(value, most);
-	}
-	return hlo_groups_of(count, count && most < NONE ? most + 1 : 0);
-}
-
-/* IotaReplicaGroupListProto: num_replica_groups 1, num_devices_per_group 2. */
-static struct hlo_groups iota(struct wire body)
-{
-	struct wire_field field;
-	uint64_t value[3] = { 0 };
-	while (wire_next(&body, &field))
-		if (field.number < 3 && field.type == 0)
-			value[field.number] = SMALLER(field.value, NONE);
-	return hlo_groups_of(value[2], hlo_groups_times(value[1], value[2]));
-}
-
-/* MeshProto: axes 1 { name 1, size 2 }. */
-static void hlo_groups_read_mesh(struct wire body, struct axes *axes)
-{
-	struct wire_field field, part;
-	while (wire_next(&body, &field)) {
-		uint64_t size = 1;
-		if (field.number != 1 || field.type != 2)
-			continue;
-		while (wire_next(&field.body, &part))
-			size = part.number == 2 && part.type == 0 ? part.value : size;
-		hlo_groups_add_axis(axes, size);
-	}
-}
-
-/* AxisRefProto: mesh_axis_index 1, sub_axis_info 2 { pre_size 1, size 2 }. */
-static uint64_t axis_size(struct wire body, const struct axes *axes)
-{
-	struct wire_field field, part;
-	uint64_t index = 0, size = 0;
-	while (wire_next(&body, &field)) {
-		if (field.number == 1 && field.type == 0)
-			index = field.value;
-		while (field.number == 2 && field.type == 2 && wire_next(&field.body, &part))
-			size = part.number == 2 && part.type == 0 ? part.value : size;
-	}
-	return size ? size : index < axes->count ? axes->size[index] : 1;
-}
-
-/* MeshAxesReplicaGroupListProto: mesh 1, axes 2. */
-static struct hlo_groups mesh_proto(struct wire body)
-{
-	struct axes axes = { .count = 0 };
-	struct wire again = body;
-	struct wire_field field;
-	uint64_t size = 1;
-	while (wire_next(&again, &field))
-		if (field.number == 1 && field.type == 2)
-			hlo_groups_read_mesh(field.body, &axes);
-	while (wire_next(&body, &field))
-		if (field.number == 2 && field.type == 2)
-			size = hlo_groups_times(size, axis_size(field.body, &axes));
-	return hlo_groups_of(size, all_of(&axes));
-}
-
-/* CollectiveDeviceListProto: replica_groups 1, iota_replica_group_list 2. */
-static struct hlo_groups device_list(struct wire body)
-{
-	struct hlo_groups found = { 0 };
-	struct wire_field field;
-	while (wire_next(&body, &field)) {
-		if (field.type != 2 || (field.number != 1 && field.number != 2))
-			continue;
-		struct hlo_groups one = field.number == 1 ? one_group(field.body) : iota(field.body);
-		found.size = found.size ? found.size : one.size;
-		found.devices = LARGER(one.devices, found.devices);
-	}
-	return found;
-}
-
-struct hlo_groups hlo_groups_proto(uint32_t number, struct wire body)
-{
-	return number == 49 ? one_group(body)
-		: number == 87 ? device_list(body)
-		: number == 92 ? iota(body)
-		: number == 93 ? mesh_proto(body)
-		: (struct hlo_groups){ 0 };
 }

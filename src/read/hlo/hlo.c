@@ -1,4 +1,4 @@
-/* hlo.c: shapes and types of HLO, shared by the readers of its text and its proto. */
+/* hlo.c: shapes and types of HLO. */
 #include "hlo.h"
 
 static const struct { const char *name; int dtype;

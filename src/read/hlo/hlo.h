@@ -1,5 +1,5 @@
-/* hlo.h: an XLA HLO module as its text or its proto gives it: computations of instructions. graph.c makes a graph of
- * it.
+/* hlo.h: an XLA HLO module as its text gives it: computations of instructions. graph.c makes a graph of it. Protos
+ * become text first, in src/read/python/hlo.py.
  *
  * Everything lies in the module's arena. Indices are checked by the readers: an operand stands before its user, a
  * called computation exists.
@@ -9,7 +9,6 @@
  *     scan        words and shapes of their text
  *     text        reads their text
  *     groups      who takes part in a collective
- *     proto       reads their proto
  *     assignment  where XLA puts each array
  *     flat        a module as a list of ops over arrays
  *     cost        what an instruction computes, and in whose memory
@@ -18,7 +17,6 @@
 #pragma once
 
 #include "solver/graph/graph.h"
-#include "src/base/wire.h"
 
 /* An array, or a tuple of parts. Tokens are tuples of nothing. */
 struct hlo_shape {
@@ -47,7 +45,6 @@ struct hlo_instruction {
 	struct hlo_alias *alias;     /* arrays that must lie where one of an operand does; parameter: which operand */
 	uint32_t aliases;
 	int64_t trips;   /* of a while, where XLA knows it; else 0 */
-	int64_t id;      /* in a proto */
 	uint32_t index;  /* parameter number, or part of a tuple */
 	uint32_t group;  /* devices that take part in a collective, 0: nobody says */
 	uint32_t shards; /* devices that its sharding cuts it over; 0: none */
@@ -84,8 +81,6 @@ struct hlo_module {
 
 /* Reads the text of a module. Errors say the line. The module is valid only on OK; hlo_free() in any case. O(size). */
 enum status hlo_text_read(const char *text, size_t size, struct hlo_module *module, struct error *error);
-/* Reads an HloProto or HloModuleProto. */
-enum status hlo_proto_read(const char *data, size_t size, struct hlo_module *module, struct error *error);
 void hlo_free(struct hlo_module *module);
 #define hlo_module_drop hlo_free
 
@@ -104,13 +99,12 @@ bool hlo_shape_finish(struct hlo_shape *shape);
 /* The step: fusions closed (one op each) or open (an op for each instruction in it). NULL with *error. */
 struct graph *hlo_graph(const struct hlo_module *module, bool open_fusions, const char *format, struct error *error);
 
-/* assignment: XLA's own buffer assignment: where each array of a module lies, as the proto or the text that lies
- * beside a dump says it. */
+/* assignment: XLA's own buffer assignment: where each array of a module lies, as the text that lies beside a dump says
+ * it. */
 
-/* Both fill in the module's sums and places. Its allocations are put one behind another: arguments, constants, results,
+/* Fills in the module's sums and places. Its allocations are put one behind another: arguments, constants, results,
  * temporaries. What the module doesn't have is left out; memory of single threads is not the step's. OK, BAD_INPUT
- * (text: it is none), NO_MEMORY. O(size log instructions). */
-enum status hlo_assignment_proto(struct wire body, struct hlo_module *module, struct error *error);
+ * (it is none), NO_MEMORY. O(size log instructions). */
 enum status hlo_assignment_text(const char *text, size_t size, struct hlo_module *module, struct error *error);
 
 /* The address of array `leaf` of an instruction, -1 where the assignment has none. O(log places). */
@@ -156,7 +150,7 @@ struct span scan_find(struct span in, const char *before, char until);
 /* An array's or tuple's shape with its layout; depth 0 for the outermost. */
 enum status scan_shape(struct scanner *scanner, int depth, struct hlo_shape *shape);
 
-/* groups: how many devices take part in a collective, as the text or the proto of a module says it. */
+/* groups: how many devices take part in a collective, as the text of a module says it. */
 
 /* devices: in all groups together, as far as that is said. 0: nobody says. */
 struct hlo_groups { uint32_t size, devices; };
@@ -167,10 +161,6 @@ bool hlo_next_number(const char **at, const char *end, uint64_t *number);
 /* "{{0,1,2,3}}", "[2,4]<=[8]" or "mesh['a'=4,'b'=2], device_ids=([2,4]T(1,0)) {'b'}". value: up to the first comma
  * outside of brackets; end: of the file. O(length of the line). */
 struct hlo_groups hlo_groups_text(struct span value, const char *end);
-
-/* Of an instruction's field 49 (a ReplicaGroup, one of several), 87 (CollectiveDeviceListProto), 92
- * (IotaReplicaGroupListProto) or 93 (MeshAxesReplicaGroupListProto). O(size). */
-struct hlo_groups hlo_groups_proto(uint32_t number, struct wire body);
 
 /* folder: what XLA leaves in a folder with --xla_dump_to: which of its files is the step. */
 

@@ -147,9 +147,9 @@ static enum status text_read_metadata(struct parser *parser, struct span value, 
 		instruction->src = text_frame(parser, frame);
 	else if (scan_length(file)) {
 		char text[800];
-		int length = PRINT_TO(text, "%.*s:%u", (int)SMALLER(700, scan_length(file)),
-			file.at, text_field(value, "source_line="));
-		if (!(instruction->src = arena_text(parser->scan.arena, text, (size_t)length)))
+		const char *path = text_plain(parser, file);
+		int length = PRINT_TO(text, "%.700s:%u", path ? path : "", text_field(value, "source_line="));
+		if (!path || !(instruction->src = arena_text(parser->scan.arena, text, (size_t)length)))
 			return scan_no_memory(&parser->scan);
 	}
 	return OK;

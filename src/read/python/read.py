@@ -4,10 +4,11 @@ tidemark runs this as a child. The file's bytes come on standard input; the grap
 format of tidemark(5) or as text that one of its own readers takes. What is wrong goes to standard error as
 "reader: -:LINE: text" with exit status 3, a limit with status 4. A reader opens nothing that its input names.
 """
+import gc
 import os
 import sys
 
-READERS = ("autoparallel", "inductor")
+READERS = ("autoparallel", "hlo", "inductor")
 MEMORY = 4 << 30   # bytes
 SECONDS = 120      # of processor time; tidemark watches the clock
 
@@ -34,6 +35,7 @@ def main():
     if sys.version_info < (3, 9):
         say(4, "python3 is %d.%d: this format needs 3.9 or later" % sys.version_info[:2])
     limit()
+    gc.disable()   # a reader makes no cycles worth looking for, and ends soon
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     sys.stderr.reconfigure(encoding="utf-8", errors="replace")
     from draft import Bad, Options

@@ -1,4 +1,4 @@
-/* unit_hlo.c: modules of XLA HLO: what is read of their text and their proto, and what becomes of loops, fusions and
+/* unit_hlo.c: modules of XLA HLO: what is read of them, and what becomes of loops, fusions and
  * donated arguments. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,14 +21,16 @@ static char *load(const char *path, size_t *size)
 	return text;
 }
 
+/* A text alone, without the assignment that lies beside it; a proto as the program reads it. */
 static struct graph *read_file(const char *path, bool open, struct error *error)
 {
-	OWN(hlo_module) module;
+	OWN(hlo_module) module = { 0 };
 	struct graph *graph = NULL;
 	size_t size;
+	if (strstr(path, ".pb"))
+		return graph_open(path, &(struct read_options){ .open_fusions = open }, error);
 	char *text = load(path, &size);
-	bool is_text = size > 9 && memcmp(text, "HloModule", 9) == 0;
-	if ((is_text ? hlo_text_read(text, size, &module, error) : hlo_proto_read(text, size, &module, error)) == OK)
+	if (hlo_text_read(text, size, &module, error) == OK)
 		graph = hlo_graph(&module, open, "HLO", error);
 	free(text);
 	return graph;
@@ -445,36 +447,6 @@ Test(hlo, numbers_and_names_that_lead_nowhere_are_refused)
 		graph_release(graph);
 		hlo_free(&module);
 	}
-	/* A computation "e" of one parameter, whose root is instruction 9. */
-	static const char root[] = "\x0a\x01m\x12\x01"
-							   "e\x1a\x1e\x0a\x01"
-							   "e\x12\x15\x0a\x01"
-							   "a\x12\x09parameter\x1a\x02\x10\x0b\x98\x02\x01\x28\x01\x30\x09\x28\x01\x30\x01";
-	struct hlo_module module;
-	struct error error = { 0 };
-	cr_expect_eq(hlo_proto_read(root, sizeof root - 1, &module, &error), BAD_INPUT);
-	cr_expect(strstr(error.text, "root is none of its instructions"), "%s", error.text);
-	hlo_free(&module);
-}
-
-/* Of an HloProto that ends within its buffer assignment the module is whole. */
-Test(hlo, a_proto_that_is_cut_short_is_refused)
-{
-	struct hlo_module module;
-	struct error error;
-	size_t size;
-	char *text = load("tests/corpus/hlo/scan.hlo.pb", &size);
-	char wrapped[1 << 16] = { 0x0a, (char)(0x80 | (size & 0x7f)), (char)(0x80 | (size >> 7 & 0x7f)), (char)(size >> 14) };
-	cr_assert(size < 60000);
-	memcpy(wrapped + 4, text, size);
-	memcpy(wrapped + 4 + size, "\x1a\x04\x0a\x02\x08\x01", 6);
-	cr_expect_eq(hlo_proto_read(wrapped, size + 4, &module, &error), OK, "%s", error.text);
-	hlo_free(&module);
-	for (size_t cut = 1; cut < 6; cut++) {
-		cr_expect_eq(hlo_proto_read(wrapped, size + 4 + cut, &module, &error), BAD_INPUT, "%zu bytes of its assignment", cut);
-		hlo_free(&module);
-	}
-	free(text);
 }
 
 /* Each computation calls the one before it twice. */
@@ -607,7 +579,7 @@ Test(hlo, of_a_folder_of_dumps_jaxs_own_helpers_are_no_step)
 	rmdir(folder);
 }
 
-/* All forms that XLA has had, in the text and in the proto. */
+/* All forms that XLA has had. */
 Test(hlo, the_groups_of_a_collective_have_their_size)
 {
 	static const struct {
@@ -624,20 +596,6 @@ Test(hlo, the_groups_of_a_collective_have_their_size)
 			(struct span){ texts[i].text, strncmp(texts[i].text, "mesh", 4) == 0 && comma ? comma + 1 : end }, end);
 		cr_expect(found.size == texts[i].size && found.devices == texts[i].devices, "%s: %u of %u", texts[i].text,
 			found.size, found.devices);
-	}
-	static const struct {
-		uint32_t number, size, devices;
-		const char *bytes;
-		size_t length;
-	} protos[] = { { 49, 2, 6, "\x0a\x02\x01\x05", 4 }, { 49, 2, 3, "\x08\x01\x08\x02", 4 },
-		{ 87, 3, 3, "\x0a\x05\x0a\x03\x00\x01\x02", 7 }, { 87, 2, 8, "\x12\x04\x08\x04\x10\x02", 6 },
-		{ 92, 2, 8, "\x08\x04\x10\x02", 4 },
-		{ 93, 4, 8, "\x0a\x0e\x0a\x05\x0a\x01\x61\x10\x02\x0a\x05\x0a\x01\x62\x10\x04\x12\x02\x08\x01", 20 },
-		{ 93, 2, 8, "\x0a\x07\x0a\x05\x0a\x01\x61\x10\x08\x12\x04\x12\x02\x10\x02", 15 } };
-	for (size_t i = 0; i < sizeof protos / sizeof *protos; i++) {
-		struct hlo_groups found = hlo_groups_proto(protos[i].number, wire_of(protos[i].bytes, protos[i].length));
-		cr_expect(found.size == protos[i].size && found.devices == protos[i].devices, "%zu: %u of %u", i, found.size,
-			found.devices);
 	}
 }
 
