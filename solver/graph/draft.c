@@ -84,7 +84,7 @@ static bool about_keep(struct arena *arena, struct about *about)
 		draft_keep(arena, &about->one_sample) && draft_keep(arena, &intake->format) &&
 		draft_keep(arena, &intake->version) && draft_keep(arena, &intake->assumed) &&
 		draft_keep(arena, &intake->advice) && draft_keep(arena, &intake->peak_by) && draft_keep(arena, &intake->graphs) &&
-		draft_keep(arena, &intake->segments);
+		draft_keep(arena, &intake->segments) && draft_keep(arena, &intake->grows);
 }
 
 enum status draft_describe(

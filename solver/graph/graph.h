@@ -297,6 +297,7 @@ struct intake {
 	const char *advice;         /* what supplies the rest; NULL */
 	int64_t peak;               /* as the framework itself reports it, 0: it doesn't */
 	const char *peak_by;        /* in what words; NULL */
+	const char *grows;          /* what every step leaves behind, by place; NULL: nothing, or nobody says */
 	int64_t caching[2]; /* bytes that PyTorch's caching allocator, simulated, reserves for all buffers of a trace where
 						 * the tensors here are several of them each, without and with expandable segments; 0: the
 						 * tensors here tell it */

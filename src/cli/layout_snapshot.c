@@ -50,6 +50,8 @@ json_t *snapshot_json(const struct snapshot_report *report, int64_t arena)
 		"peak_bytes", (json_int_t)facts->peak, "allocated_bytes", (json_int_t)facts->rounded_peak, "reserved_bytes",
 		(json_int_t)facts->reserved, "fragmentation_bytes", (json_int_t)fragmentation(facts), "saved_bytes",
 		(json_int_t)(facts->reserved ? facts->reserved - arena : 0));
+	if (object && *facts->grows)
+		json_object_set_new(object, "grows", json_string(facts->grows));
 	if (object)
 		json_object_set_new(object, "peak_places", places_json(report));
 	return object;
@@ -114,6 +116,8 @@ void snapshot_print(const struct snapshot_report *report, int64_t alignment, con
 			100 * (double)fragmentation(facts) / (double)facts->reserved);
 		print_bytes(stream, "fragmentation", fragmentation(facts), remark);
 	}
+	if (*facts->grows)
+		fprintf(stream, "%-14s  %s\n", "grows", facts->grows);
 	if (layout)
 		print_plan(facts, alignment, layout, stream);
 	print_places(report, stream);

@@ -125,6 +125,8 @@ static void write_card(const struct graph *graph, FILE *stream)
 	if (intake->peak)
 		fprintf(stream, "its own peak: %s (%" PRId64 " B)%s%s\n", BYTES(intake->peak),
 			intake->peak, intake->peak_by ? ", " : "", intake->peak_by ? intake->peak_by : "");
+	if (intake->grows)
+		fprintf(stream, "grows: %s\n", intake->grows);
 	const char *advice = advice_of(intake, &card);
 	if (advice)
 		fprintf(stream, "to get the rest: %s\n", advice);
@@ -174,7 +176,7 @@ static void brief_assumed(const char *text, char *brief, size_t used, size_t siz
 
 char *card_brief(const struct graph *graph, size_t most)
 {
-	static const char *const labels[] = { "read: ", "sizes: ", "step: ", "to get the rest: " };
+	static const char *const labels[] = { "read: ", "sizes: ", "step: ", "grows: ", "to get the rest: " };
 	HELD char *text = graph->about.intake.said ? card_text(graph) : NULL;
 	size_t size = text ? 2 * strlen(text) + 60 : 0, used = 0;
 	char *brief = text ? mem_alloc(size, 1) : NULL;
@@ -222,6 +224,8 @@ void card_json(const struct graph *graph, struct json *json)
 		json_write_integer(json, "own_peak_bytes", intake->peak);
 	if (intake->peak_by)
 		json_write_text(json, "own_peak_by", intake->peak_by);
+	if (intake->grows)
+		json_write_text(json, "grows", intake->grows);
 	const char *advice = advice_of(intake, &card);
 	if (advice)
 		json_write_text(json, "advice", advice);

@@ -175,7 +175,7 @@ static const char *read_lines(struct arena *names, const struct value *list)
 static void read_intake(struct arena *names, const struct value *record, struct intake *intake, struct keys *known)
 {
 	static const char *const members[] = { "format", "version", "inferred", "missing", "derived", "assumed", "advice",
-		"peak", "peak_by", "segments", "caching_allocator", "expandable_segments" };
+		"peak", "peak_by", "grows", "segments", "caching_allocator", "expandable_segments" };
 	const struct value *read = value_member(record, "read");
 	int64_t inferred = 0, missing = 0;
 	size_t found = 0;
@@ -184,9 +184,10 @@ static void read_intake(struct arena *names, const struct value *record, struct 
 	bool fine = value_is(read, VALUE_OBJECT) && found == read->items;
 	struct intake got = { .said = true, .derived = value_member(read, "derived") != NULL };
 	fine = fine && (got.format = value_text(value_member(read, "format"))) != NULL;
-	FOR_INT(i, 4) {
-		const char *key = (const char *const[]){ "version", "advice", "peak_by", "segments" }[i];
-		const char **text = (const char **[]){ &got.version, &got.advice, &got.peak_by, &got.segments }[i];
+	FOR_INT(i, 5) {
+		const char *key = (const char *const[]){ "version", "advice", "peak_by", "segments", "grows" }[i];
+		const char **text = (const char **[]){
+			&got.version, &got.advice, &got.peak_by, &got.segments, &got.grows }[i];
 		const struct value *value = value_member(read, key);
 		*text = value_text(value);
 		fine = fine && (!value || *text);

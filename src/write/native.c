@@ -202,6 +202,8 @@ static void write_intake(struct json *json, const struct intake *intake)
 		json_write_integer(json, "peak", intake->peak);
 	if (intake->peak_by)
 		json_write_text(json, "peak_by", intake->peak_by);
+	if (intake->grows)
+		json_write_text(json, "grows", intake->grows);
 	if (intake->segments)
 		json_write_text(json, "segments", intake->segments);
 	if (intake->caching[0] > 0) {

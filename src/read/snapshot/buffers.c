@@ -299,8 +299,12 @@ enum status snapshot_buffers(const struct snapshot *snapshot, int64_t device, st
 	live_free(&builder.live);
 	if (status == OK)
 		status = find_reserved(snapshot, event, &builder);
-	if (status == OK)
-		snapshot_buffers_find_peaks(&builder);
 	facts->buffers = csv->buffers.n;
-	return status;
+	if (status != OK)
+		return status;
+	snapshot_buffers_find_peaks(&builder);
+	if (trace->grows)
+		PRINT_TO(facts->grows, "%s", trace->grows);
+	struct words words = { facts->grows, sizeof facts->grows, 0 };
+	return trace->grows ? OK : snapshot_growth(snapshot, trace, csv, facts->origin, &words, error);
 }

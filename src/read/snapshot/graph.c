@@ -64,7 +64,7 @@ struct making {
 	struct arena arena;      /* their texts */
 };
 
-static enum phase snapshot_graph_phase_of(const struct stacks *stacks, uint32_t stack)
+enum phase snapshot_phase(const struct stacks *stacks, uint32_t stack)
 {
 	return stacks_within(stacks, stack, "torch/optim/") || stacks_within(stacks, stack, "Optimizer.step#") ? PHASE_UPDATE
 		: stacks_within(stacks, stack, "torch/autograd/") || stacks_within(stacks, stack, "autograd::engine::") ||
@@ -85,7 +85,7 @@ static const struct stack_says *ask(struct making *making, uint32_t stack)
 	uint32_t place = stacks_place(stacks, stack);
 	const char *text = stacks_path(stacks, stack, module, sizeof module);
 	*says = (struct stack_says){ .function = stacks_function(stacks, place),
-		.phase = (uint8_t)snapshot_graph_phase_of(stacks, stack),
+		.phase = (uint8_t)snapshot_phase(stacks, stack),
 		.known = true };
 	says->module = arena_text(&making->arena, text, strlen(text));
 	text = stacks_frame_text(stacks, place, src, sizeof src);
@@ -338,6 +338,7 @@ static enum status snapshot_graph_describe(struct making *making, uint32_t wante
 							   .assumed = assumed,
 							   .peak = facts->rounded_peak,
 							   .peak_by = peak_by,
+							   .grows = *facts->grows ? facts->grows : NULL,
 							   .segments = facts->segments,
 							   .caching = { making->caching[0], making->caching[1] },
 							   .advice = "tidemark layout FILE plans the same buffers alone and names the places in "

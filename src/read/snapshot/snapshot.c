@@ -324,7 +324,8 @@ static enum status snapshot_add_trace(struct reader *reader, struct pickle_value
 	if (!mem_reserve(&snapshot->trace, &snapshot->trace_room, (size_t)snapshot->traces + 1, sizeof *snapshot->trace))
 		return fail_memory(error);
 	list->note = NOTE_TRACE;
-	snapshot->trace[snapshot->traces++] = (struct snapshot_trace){ (uint32_t)events->number, events->count, device };
+	snapshot->trace[snapshot->traces++] = (struct snapshot_trace){
+		.first = (uint32_t)events->number, .events = events->count, .device = device };
 	return OK;
 }
 

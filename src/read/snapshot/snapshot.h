@@ -17,6 +17,7 @@
  *     json       reads snapshots kept as JSON
  *     trace      reads traces of torch.profiler
  *     buffers    buffers and lives out of a trace
+ *     growth     what every step leaves behind
  *     addresses  real addresses as offsets in one memory
  *     groups     the allocations of a long trace in groups
  *     graph      a trace as a graph, and what holds its peak */
@@ -24,6 +25,7 @@
 
 #include "solver/graph/graph.h"
 #include "src/base/source.h"
+#include "src/base/words.h"
 #include "src/read/problems/buffers_csv.h"
 
 /* stacks: the stack traces of a snapshot, each once. Numbers count from 1; 0 is none, what is above a limit, and what
@@ -72,6 +74,8 @@ char *stacks_path(const struct stacks *stacks, uint32_t stack, char *text, size_
 const char *stacks_function(const struct stacks *stacks, uint32_t frame);
 /* Whether a frame's file, or its function, has that word in its name. */
 bool stacks_within(const struct stacks *stacks, uint32_t stack, const char *word);
+/* The phase that a stack's frames tell. */
+enum phase snapshot_phase(const struct stacks *stacks, uint32_t stack);
 
 /* What PyTorch's allocator rounds sizes to and aligns addresses at. */
 #define SNAPSHOT_ALIGNMENT 512
@@ -94,7 +98,12 @@ struct snapshot_block {
 	bool active, placed;
 }; /* placed: the file says its address */
 struct snapshot_segment { int64_t address, bytes; uint32_t first_block, blocks, device; };
-struct snapshot_trace { uint32_t first, events, device; };
+/* grows: what is known of it from a longer trace, lent; NULL: nothing. */
+struct snapshot_trace {
+	uint32_t first, events, device, marks;
+	const int64_t *mark; /* [marks] events before which a step has ended, ascending; lent */
+	const char *grows;
+};
 
 struct snapshot {
 	struct snapshot_event *event;
@@ -130,6 +139,7 @@ struct snapshot_facts {
 	int64_t reserved;   /* the largest sum of segments at once */
 	const char *segments; /* which of PyTorch's the trace reserves; NULL: none */
 	int64_t peak_event; /* the first with that peak */
+	char grows[1200];   /* what every step leaves behind, by place, in words; "": nothing */
 	struct snapshot_origin *origin; /* [buffers], as long as the CSV lives */
 	int64_t
 		*alive; /* [buffers], likewise: bytes of what else is alive where the trace allocates each, sizes rounded up */
@@ -142,6 +152,11 @@ struct snapshot_origin { int64_t address; uint32_t stack; bool before; };
  * too much. Free the CSV with buffers_csv_free(), after an error too. Expected O(events). */
 enum status snapshot_buffers(const struct snapshot *snapshot, int64_t device, struct buffers_csv *csv,
 	struct snapshot_facts *facts, struct error *error);
+
+/* Says in words what holds more memory after every step, by place; nothing where no step's end or too few are known.
+ * NO_MEMORY. O(events + buffers). */
+enum status snapshot_growth(const struct snapshot *snapshot, const struct snapshot_trace *trace,
+	const struct buffers_csv *csv, const struct snapshot_origin *origin, struct words *words, struct error *error);
 
 /* Makes the buffers as if read from a CSV with columns id, lower, upper and size; ids count from 0. O(buffers). */
 enum status snapshot_rows(struct buffers_csv *csv, struct error *error);

@@ -322,10 +322,46 @@ static enum status trace_take_device(struct tracing *tracing, uint32_t device, d
 	if (!mem_reserve(&snapshot->trace, &snapshot->trace_room, (size_t)snapshot->traces + 1, sizeof *snapshot->trace) ||
 		!mem_reserve(&snapshot->segment, &snapshot->segment_room, (size_t)snapshot->segments + 1, sizeof *snapshot->segment))
 		return fail_memory(tracing->error);
-	snapshot->trace[snapshot->traces++] = (struct snapshot_trace){ first, snapshot->events - first, number };
+	snapshot->trace[snapshot->traces++] = (struct snapshot_trace){
+		.first = first, .events = snapshot->events - first, .device = number };
 	snapshot->segment[snapshot->segments++] =
 		(struct snapshot_segment){ INT64_MIN, LARGER(reserved, 0), blocks, snapshot->blocks - blocks, number };
 	return OK;
+}
+
+/* What grows from step to step of the whole trace, of which one is taken. */
+static enum status trace_find_growth(struct tracing *tracing, uint32_t device)
+{
+	struct snapshot *snapshot = tracing->snapshot, whole = { .stacks = snapshot->stacks };
+	size_t marks = 0;
+	int64_t *MAKE(mark, tracing->spans);
+	OWN(buffers_csv) csv = { 0 };
+	struct snapshot_facts facts;
+	char *grows = NULL;
+	tracing->snapshot = &whole;
+	enum status status = mark ? trace_take_device(tracing, device, -INFINITY, INFINITY) : fail_memory(tracing->error);
+	FOR_SIZE(i, status == OK ? tracing->spans : 0) {
+		if (!tracing->span[i].step)
+			continue;
+		FOR_SIZE(k, tracing->moments)
+			mark[marks] += tracing->moment[k].device == device && tracing->moment[k].at < tracing->span[i].to;
+		marks++;
+	}
+	if (status == OK && whole.traces) {
+		whole.trace->mark = mark;
+		whole.trace->marks = (uint32_t)marks;
+		status = snapshot_buffers(&whole, -1, &csv, &facts, tracing->error);
+	}
+	if (status == OK && whole.traces)
+		status = (grows = arena_text(&snapshot->stacks.arena, facts.grows, strlen(facts.grows))) ? OK
+			: fail_memory(tracing->error);
+	if (snapshot->traces)
+		snapshot->trace[snapshot->traces - 1].grows = grows;
+	tracing->snapshot = snapshot;
+	whole.stacks = (struct stacks){ 0 };
+	snapshot_free(&whole);
+	mem_free(mark);
+	return status;
 }
 
 /* The devices in their order; the host's memory only where no other device has any. */
@@ -339,6 +375,7 @@ static enum status trace_take(struct tracing *tracing)
 	trace_choose(tracing, &from, &to);
 	while (others) {
 		TRY(trace_take_device(tracing, device, from, to));
+		TRY(isfinite(from) ? trace_find_growth(tracing, device) : OK);
 		uint32_t next = CPU;
 		FOR_SIZE(i, tracing->moments)
 			if (tracing->moment[i].device > device && tracing->moment[i].device < next)
@@ -346,7 +383,8 @@ static enum status trace_take(struct tracing *tracing)
 		if ((device = next) == CPU)
 			break;
 	}
-	return others ? OK : trace_take_device(tracing, CPU, from, to);
+	TRY(others ? OK : trace_take_device(tracing, CPU, from, to));
+	return others || !isfinite(from) ? OK : trace_find_growth(tracing, CPU);
 }
 
 static enum status trace_follow(struct tracing *tracing)

@@ -159,3 +159,67 @@ Test(trace, peaks_of_a_step_are_those_of_its_allocations)
 	for (uint64_t i = 0; i < 300; i++)
 		check_random(seed + i);
 }
+
+/* ---- what grows -------------------------------------------------------------------------------- */
+
+struct leak { int64_t bytes; bool marked; };
+
+static void put_moment(struct maker *maker, int time, int address, int64_t bytes)
+{
+	maker->total[0] += bytes;
+	trace_put(maker, "," MEMORY(%d, %d, %d, %d), time, (int)maker->total[0], (int)bytes, address);
+}
+
+/* Six steps of four activations and a gradient, with state made in the first; each leaves that many bytes behind. */
+static void make_leak(struct maker *maker, struct leak leak)
+{
+	int at = 10, state = 1, kept = 1000;
+	trace_put(maker, "{\"traceEvents\":[" SPAN("python_function", "model.py(3): forward", 0, 1));
+	for (int step = 0; step < 6; step++) {
+		int from = at;
+		for (int i = 0; i < 4; i++, at += 2) {
+			trace_put(maker, "," SPAN("python_function", "model.py(%d): forward", %d, 1), 3 + i, at);
+			put_moment(maker, at, 16 * (10 + i), 512 * (1 + i));
+		}
+		if (leak.bytes) {
+			trace_put(maker, "," SPAN("python_function", "log.py(44): keep", %d, 1), at);
+			put_moment(maker, at, 16 * kept++, leak.bytes);
+		}
+		at += 2;
+		if (step == 0) {
+			trace_put(maker, "," SPAN("python_function", "adam.py(9): state", %d, 1), at);
+			put_moment(maker, at, 16 * state, 4096);
+		}
+		for (int i = 0; i < 4; i++)
+			put_moment(maker, ++at, 16 * (10 + i), -512 * (1 + i));
+		at += 10;
+		if (leak.marked)
+			trace_put(maker, "," SPAN("user_annotation", "ProfilerStep#%d", %d, %d), step, from, at - from);
+	}
+	trace_put(maker, "]}");
+}
+
+static void check_leak(struct leak leak, const char *says)
+{
+	struct maker maker = { .room = 1 << 17 };
+	struct snapshot snapshot;
+	struct buffers_csv csv;
+	struct snapshot_facts facts;
+	struct error error = { 0 };
+	maker.text = malloc(maker.room);
+	make_leak(&maker, leak);
+	cr_assert_eq(read_text(maker.text, &snapshot, &error), OK, "%s", error.text);
+	cr_assert_eq(snapshot_buffers(&snapshot, -1, &csv, &facts, &error), OK, "%s", error.text);
+	cr_assert_str_eq(facts.grows, says);
+	buffers_csv_free(&csv);
+	snapshot_free(&snapshot);
+	free(maker.text);
+}
+
+Test(trace, what_every_step_leaves_behind_has_its_place)
+{
+	check_leak((struct leak){ 0, true }, "");
+	check_leak((struct leak){ 0, false }, "");
+	check_leak((struct leak){ 3072, true }, "3.00 KiB more each step, over 5 steps: 3.00 KiB by log.py:44 in keep");
+	check_leak((struct leak){ 3072, false }, "3.00 KiB more each step, over 4 steps: 3.00 KiB by log.py:44 in keep");
+}
