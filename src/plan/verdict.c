@@ -125,22 +125,25 @@ int64_t plan_budget(const struct plan *plan)
 
 struct scale { const char *name; double bytes; };
 
-/* That of the larger of what is needed and the cap; of a cap far below it none: all have units of their own. */
-static struct scale plan_verdict_scale_of(const struct verdict *verdict)
+/* That of the larger of what is needed and the cap; none where a figure is below a tenth of it: all have units of their own. */
+static struct scale verdict_scale(const struct verdict *verdict)
 {
 	static const struct scale units[] = { { " GiB", 1073741824.0 }, { " MiB", 1048576.0 }, { " KiB", 1024.0 },
 		{ " B", 1.0 } }, none = { "", 1e30 };
-	double most = (double)larger_of(verdict->needed, verdict->cap);
+	int64_t most = larger_of(verdict->needed, verdict->cap), least = verdict->needed;
 	size_t i = 0;
-	while (i < 3 && most < units[i].bytes)
+	while (i < 3 && (double)most < units[i].bytes)
 		i++;
-	return verdict->cap >= 0 && (double)verdict->cap < units[i].bytes / 10 ? none : units[i];
+	least = verdict->cap >= 0 ? smaller_of(least, verdict->cap) : least;
+	for (int a = ALLOCATOR_PLAN; a <= ALLOCATOR_EXPANDABLE; a++)
+		least = verdict->by[a] >= 0 ? smaller_of(least, verdict->by[a]) : least;
+	return (double)least < units[i].bytes / 10 ? none : units[i];
 }
 
-/* "3.85", or with a unit of its own where that is less than a tenth of one. */
+/* "3.85", or with a unit of its own where there is no scale. */
 static const char *verdict_bytes(int64_t bytes, const struct scale *scale, char *text, size_t size)
 {
-	if ((double)bytes < scale->bytes / 10)
+	if (*scale->name == '\0')
 		return bytes_text(bytes, text, size);
 	snprintf(text, size, "%.*f", scale->bytes < 2 ? 0 : 2, (double)bytes / scale->bytes);
 	return text;
@@ -150,7 +153,7 @@ char *verdict_plan_text(const struct verdict *verdict, char *text, size_t size)
 {
 	static const char *const words[] = { "NO LIMIT SET", "FITS", "FITS with expandable segments only",
 		"AS PLANNED ONLY", "DOES NOT FIT", "DOES NOT FIT" };
-	struct scale scale = plan_verdict_scale_of(verdict);
+	struct scale scale = verdict_scale(verdict);
 	char needed[32], cap[32];
 	verdict_bytes(verdict->needed, &scale, needed, sizeof needed);
 	snprintf(text, size, "%s %s%s%s%s%s", words[verdict->fits], needed, verdict->cap < 0 ? "" : " of ",
@@ -162,7 +165,7 @@ char *verdict_plan_text(const struct verdict *verdict, char *text, size_t size)
 static char *verdict_allocator_text(const struct verdict *verdict, char *text, size_t size)
 {
 	static const char *const names[] = { "", "as planned", "default segments", "expandable segments" };
-	struct scale scale = plan_verdict_scale_of(verdict);
+	struct scale scale = verdict_scale(verdict);
 	char bytes[32];
 	struct words words = { text, size, 0 };
 	text[0] = '\0';
