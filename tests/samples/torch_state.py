@@ -345,6 +345,29 @@ class Autocast(unittest.TestCase):
             self.assertEqual(torch.randn(2, 2).bfloat16().softmax(1).dtype, torch.bfloat16)
 
 
+    @unittest.skipIf(torch.cuda.is_available(), "a GPU does it itself")
+    def test_regions_that_were_made_before_the_step(self):
+        def captured(region):
+            linear, x = nn.Linear(8, 8), torch.randn(4, 8)
+
+            def step():
+                with region:
+                    y = linear(x)
+                y.float().mean().backward()
+                seen.append(y.dtype)
+            return capture_step(None, step)
+        seen = []
+        with fake():
+            made_under_fake = torch.autocast("cuda", torch.bfloat16)
+        self.assertNotIn("assumed", captured(made_under_fake).head)
+        self.assertNotIn("assumed", captured(torch.autocast("cpu", torch.bfloat16)).head)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")     # PyTorch's own, that there is no GPU
+            graph = captured(torch.autocast("cuda", torch.bfloat16))
+        self.assertIn("made before the capture is off", " ".join(graph.head["assumed"]))
+        self.assertEqual((seen[0], seen[-1], torch.bfloat16 in seen[len(seen) // 3:2 * len(seen) // 3]), (torch.bfloat16, torch.float32, True))
+
+
 class Optimizers(unittest.TestCase):
     """State of those that the command line makes."""
 

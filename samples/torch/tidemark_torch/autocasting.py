@@ -22,6 +22,8 @@ BY_DTYPE = "prod softmax log_softmax cumprod cumsum sum".split()   # computed in
 NARROW = "addmv addr mv prelu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell".split()
 WIDEST = "addcdiv addcmul atan2 bilinear cross dot vdot grid_sampler index_put tensordot scatter_add".split()
 KEY = "AutocastCPU"
+EARLIER = ('torch.autocast("cuda") that was made before the capture is off, as PyTorch has it without a GPU: make it in the step, '
+           "or under tidemark_torch.fake()")
 
 
 def overloads_of(name):
@@ -101,7 +103,7 @@ class OnGpu:
     """Regions of autocast("cuda") of the captured step."""
 
     def __init__(self):
-        self.depth, self.library = 0, None
+        self.depth, self.library, self.assumed = 0, None, None
 
     def enter(self):
         self.depth += 1
@@ -117,34 +119,46 @@ class OnGpu:
             self.library = None
 
 
-@contextlib.contextmanager
-def gpu_autocast():
-    """A context in which autocast("cuda") does on CPU tensors what it does on a GPU's, where there is no GPU."""
-    if torch.cuda.is_available():
-        yield
-        return
-    regions = OnGpu()
-    before = autocast.__init__, autocast.__enter__, autocast.__exit__
+REGIONS = OnGpu()
+PLAIN = autocast.__init__, autocast.__enter__, autocast.__exit__
 
-    def start(self, device_type, dtype=None, enabled=True, cache_enabled=None):
-        self.of_gpu = device_type == "cuda" and enabled
-        if self.of_gpu:
-            device_type, dtype = "cpu", dtype or torch.get_autocast_dtype("cuda")
-        before[0](self, device_type, dtype, enabled, cache_enabled)
 
-    def enter(self):
-        if self.of_gpu:
-            regions.enter()
-        return before[1](self)
+def start(self, device_type, dtype=None, enabled=True, cache_enabled=None):
+    """autocast.__init__"""
+    of_gpu = device_type == "cuda" and enabled
+    if of_gpu:
+        device_type, dtype = "cpu", dtype or torch.get_autocast_dtype("cuda")
+    PLAIN[0](self, device_type, dtype, enabled, cache_enabled)
+    self.of_gpu = of_gpu
 
-    def leave(self, *error):
-        try:
-            return before[2](self, *error)
-        finally:
-            if self.of_gpu:
-                regions.leave()
+
+def enter(self):
+    """autocast.__enter__"""
+    if not hasattr(self, "of_gpu") and self.device == "cuda" and REGIONS.assumed is not None:
+        REGIONS.assumed[EARLIER] += 1
+    if getattr(self, "of_gpu", False):
+        REGIONS.enter()
+    return PLAIN[1](self)
+
+
+def leave(self, *error):
+    """autocast.__exit__"""
     try:
-        autocast.__init__, autocast.__enter__, autocast.__exit__ = start, enter, leave
+        return PLAIN[2](self, *error)
+    finally:
+        if getattr(self, "of_gpu", False):
+            REGIONS.leave()
+
+
+@contextlib.contextmanager
+def gpu_autocast(assumed=None):
+    """A context in which autocast("cuda") does on CPU tensors what it does on a GPU's, where there is no GPU. assumed: counts
+    regions that were made outside of such a context, which PyTorch has switched off."""
+    before = autocast.__init__, autocast.__enter__, autocast.__exit__, REGIONS.assumed
+    try:
+        if not torch.cuda.is_available():
+            autocast.__init__, autocast.__enter__, autocast.__exit__ = start, enter, leave
+        REGIONS.assumed = assumed
         yield
     finally:
-        autocast.__init__, autocast.__enter__, autocast.__exit__ = before
+        autocast.__init__, autocast.__enter__, autocast.__exit__, REGIONS.assumed = before

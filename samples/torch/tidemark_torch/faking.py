@@ -7,6 +7,7 @@ import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .autocasting import gpu_autocast
 from .values import UNKNOWN, Values
 
 FAKE = FakeTensorMode(allow_fallback_kernels=True)
@@ -109,7 +110,7 @@ class Numbers(TorchDispatchMode):
 def fake():
     """A context under which modules and tensors are made fake: they have shapes, but no memory. Use it around the
     making of models that are too large for the machine."""
-    with caches_emptied(), FAKE, Numbers(), patched(torch.nn.init, "_no_grad_trunc_normal_", lambda tensor, *_args, **_kwargs: tensor):
+    with caches_emptied(), FAKE, Numbers(), gpu_autocast(), patched(torch.nn.init, "_no_grad_trunc_normal_", lambda tensor, *_args, **_kwargs: tensor):
         yield
 
 

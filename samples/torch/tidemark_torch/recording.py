@@ -796,7 +796,7 @@ class capture:
             active = torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE)
             recorder.fake_mode = active or FAKE
             self.stack.enter_context(caches_emptied())
-            self.stack.enter_context(gpu_autocast())
+            self.stack.enter_context(gpu_autocast(recorder.hints.assumed))
             if active is None:
                 self.stack.enter_context(FAKE)
             # transformers takes other ways where it sees fake tensors
