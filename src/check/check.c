@@ -11,6 +11,23 @@
 /* run: what a plan file says of the run that made it. Seconds and what was kept from before can't be known
  * afterwards; no other claim may stand there. */
 
+/* What the orderer had meanwhile is nothing that the order's bound rules out. */
+static enum status check_run_progress(struct check *check, const json_t *list)
+{
+	const json_t *order = json_object_get(check->plan, "order");
+	json_int_t bound = json_integer_value(json_object_get(order, "bound_bytes")), ticks, peak, below;
+	double seconds;
+	size_t i;
+	json_t *one;
+	json_array_foreach(list, i, one)
+		if (json_unpack(one, "{s:F, s:I, s:I, s:I !}", "seconds", &seconds, "ticks", &ticks, "peak_bytes", &peak,
+				"bound_bytes", &below) != 0)
+			return refuse(check->error, "not a plan file: run.progress[%zu] is malformed", i);
+		else if (seconds < 0 || ticks < 0 || peak < bound || below > bound)
+			return check_wrong(check, "run.progress[%zu] contradicts the order's bound", i);
+	return OK;
+}
+
 /* OK where there is none, or it has the shape of one and agrees with the rest; BAD_INPUT or INFEASIBLE with what is
  * wrong. Its numbers are not looked at. */
 static enum status check_run(struct check *check)
@@ -18,20 +35,22 @@ static enum status check_run(struct check *check)
 	json_t *run = json_object_get(check->plan, "run");
 	double seconds[2];
 	json_int_t count[4];
+	json_t *progress = NULL;
 	int limited;
 	if (!run)
 		return OK;
-	if (json_unpack(run, "{s:{s:F, s:F !}, s:{s:{s:I, s:I !}, s:{s:I, s:I !} !}, s:b !}", "seconds",
+	if (json_unpack(run, "{s:{s:F, s:F !}, s:{s:{s:I, s:I !}, s:{s:I, s:I !} !}, s:b, s?o !}", "seconds",
 			stage_names[STAGE_ORDER], &seconds[0], stage_names[STAGE_LAYOUT], &seconds[1], "cache",
 			stage_names[STAGE_ORDER], "reused", &count[0], "solved", &count[1], stage_names[STAGE_LAYOUT], "reused",
-			&count[2], "solved", &count[3], "limited", &limited) != 0)
+			&count[2], "solved", &count[3], "limited", &limited, "progress", &progress) != 0)
 		return refuse(check->error,
-			"not a plan file: \"run\" has other members than seconds, cache and limited, or they are malformed");
+			"not a plan file: \"run\" has other members than seconds, cache, limited and progress, or they are malformed");
 	FOR_INT(i, 4)
 		if (count[i] < 0 || seconds[i / 2] < 0)
 			return check_wrong(check, "run says that something took less than nothing");
 	if (limited != json_is_true(json_object_get(check->plan, "limited")))
 		return check_wrong(check, "run.limited and limited contradict each other");
+	TRY(check_run_progress(check, progress));
 	check_skipped(check, "run: how long it took, and what was kept from before");
 	return OK;
 }

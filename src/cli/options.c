@@ -225,12 +225,15 @@ static int check_operands(struct command_line *line, int count, char **operand)
 	}
 	line->operand = operand;
 	line->operands = count;
-	if (count == wanted || (line->several && count > wanted))
+	if (count == wanted)
 		return EXIT_FINE;
 	const char *more = operand[wanted], *value = strchr(more, '=');
 	char name[64];
 	PRINT_TO(name, "%.*s", value ? (int)(value - more) : 0, more);
-	if (value && knob_find(name) != KNOB_COUNT)
+	bool knob = value && knob_find(name) != KNOB_COUNT;
+	if (line->several && !knob)
+		return EXIT_FINE;
+	if (knob)
 		return usage_error(command, "\"%s\" is no %s: a knob is set by --set %s", more, names, more);
 	return wanted == 1 ? usage_error(command, "more than one %s", names) : usage_error(command, "what is \"%s\"?", more);
 }

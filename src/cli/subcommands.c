@@ -72,20 +72,13 @@ static bool graph_follows_plan(const struct scenario *scenario)
 	return scenario_searches(scenario) || scenario_pipelines(scenario) || scenario_budget(scenario) >= 0;
 }
 
-/* Figures of what earlier commands wrote: of a sweep's lines, or of several plan files. */
-static bool draws_files(const struct request *request)
-{
-	return request->line.operands > 1 || sweep_figure_view(request->options.view);
-}
-
-static enum status write_files(const struct request *request, enum export_kind_id kind, struct error *error)
+static enum status write_files(const struct request *request, const struct export_options *options,
+	enum export_kind_id kind, struct error *error)
 {
 	struct output output;
 	TRY(output_open(&output, request->line.output, true, error));
-	enum status status = sweep_figure_view(request->options.view)
-		? sweep_figure_write(*request->line.operand, &request->options, kind, output.stream, error)
-		: plan_curves_write(
-			  request->line.operand, (uint32_t)request->line.operands, &request->options, kind, output.stream, error);
+	enum status status = file_figure_write(
+		request->line.operand, request->line.operands, options, kind, output.stream, error);
 	return output_close(&output, status, error);
 }
 
@@ -94,15 +87,17 @@ static enum status write_figure(
 	const struct request *request, const struct plan *plan, enum export_kind_id kind, struct error *error)
 {
 	struct output caption = { 0 };
-	enum status status = OK;
+	char text[CAPTION_SAID] = "";
+	struct words said = { text, sizeof text, 0 };
+	struct export_options options = request->options;
+	options.said = request->caption ? &said : NULL;
 	TRY(request->caption ? output_open(&caption, request->caption, true, error) : OK);
-	if (request->caption)
-		status = plan ? caption_write(plan, &request->options, request->argv, request->argc, caption.stream, error)
-			: caption_write_files(request->line.operand, request->line.operands, &request->options,
-							request->argv, request->argc, caption.stream, error);
-	if (status == OK)
-		status = plan ? export_to(kind, plan, &request->options, request->line.output, true, error)
-					  : write_files(request, kind, error);
+	enum status status = plan ? export_to(kind, plan, &options, request->line.output, true, error)
+		: write_files(request, &options, kind, error);
+	if (request->caption && status == OK)
+		status = plan ? caption_write(plan, &options, request->argv, request->argc, caption.stream, error)
+			: caption_write_files(request->line.operand, request->line.operands, &options, request->argv, request->argc,
+							caption.stream, error);
 	return request->caption ? output_close(&caption, status, error) : status;
 }
 
@@ -110,9 +105,7 @@ static int serve_files(const struct request *request, enum export_kind_id kind)
 {
 	struct error error = { 0 };
 	enum status status = write_figure(request, NULL, kind, &error);
-	return status == OK
-		? EXIT_FINE
-		: complain(sweep_figure_view(request->options.view) ? *request->line.operand : NULL, &error, status);
+	return status == OK ? EXIT_FINE : complain(NULL, &error, status);
 }
 
 #define VARIANTS_MOST 24
@@ -242,7 +235,7 @@ static int check_options(const struct request *request, enum export_kind_id kind
 		return usage_error(command_of(request), "one file of a sweep: `tidemark sweep --merge` puts pieces together");
 	if (request->line.operands > 1 && !plan_curves_kind(&request->options, kind))
 		return usage_error(
-			command_of(request), "of several plan files there are --view timeline and bars, as svg, pdf, png or tikz, "
+			command_of(request), "of several plan files there are --view timeline, bars and gap, as svg, pdf, png or tikz, "
 			"timeline as csv");
 	if (request->line.operands > 1)
 		view = export_view_find(EXPORT_svg, request->options.view, &error);
@@ -270,9 +263,9 @@ static void print_kinds_and_screens(void)
 {
 	putchar('\n');
 	words_print(stdout, "", 0,
-		"Several plan files in place of GRAPH: --view timeline draws the memory of all, --view bars what they need. "
-		"What `tidemark sweep` wrote: "
-		"--view pareto and --view sweep. "
+		"Plan files in place of GRAPH: --view timeline draws the memory of all, --view bars what they need, --view gap how "
+		"long their orders took, --view map the addresses of one, as of what `tidemark layout` wrote. "
+		"What `tidemark sweep`, search --json or fit --json wrote: --view pareto and --view bars, of a sweep --view sweep. "
 		"--screen draws the explorer's screen after some keys.");
 	puts("\nWith --screen:");
 	command_line_help(SUBCOMMAND_screen);
@@ -296,7 +289,8 @@ static int subcommands_run(struct request *request, int argc, char **argv)
 		enum export_kind_id kind = request->kind ? export_find(request->kind) : EXPORT_KIND_COUNT;
 		code = kind == EXPORT_KIND_COUNT ? kind_error(request) : check_options(request, kind);
 		if (code == EXIT_FINE)
-			code = draws_files(request) ? serve_files(request, kind) : subcommands_serve(request, kind);
+			code = file_figure(line->operand, line->operands, &request->options) ? serve_files(request, kind)
+				: subcommands_serve(request, kind);
 	}
 	scenario_done(&request->scenario);
 	return code;

@@ -42,7 +42,8 @@ struct sweep {
 	struct command_line line;
 	bool *done;           /* [total]: already in the output */
 	uint64_t fingerprint; /* of all that its rows have in common */
-	struct graph *graph;
+	struct graph **graph; /* [graphs] */
+	int graphs;           /* several: the first that is varied, by their names */
 };
 
 /* What jobs share. */
@@ -62,6 +63,8 @@ static int vary(struct sweep *sweep, const char *text)
 	struct varied *varied = &sweep->varied[sweep->count];
 	enum knob_id knob = knob_find(name);
 	struct error unknown = { 0 };
+	if (strcmp(name, SWEEP_GRAPH) == 0)
+		return usage_error("sweep", "--vary %s: the graphs themselves are given: tidemark sweep FIRST SECOND", text);
 	if (knob == KNOB_COUNT && figure_find(name) == FIGURE_COUNT && knob_unknown(name, &unknown) != OK)
 		return usage_error("sweep", "%s", unknown.text);
 	const char *column = knob == KNOB_COUNT ? name : knobs[knob].name;
@@ -91,6 +94,39 @@ static int vary(struct sweep *sweep, const char *text)
 		batch_doubt(&probe, NULL);
 		scenario_done(&probe);
 	} while (*at == ',');
+	return EXIT_FINE;
+}
+
+/* A file's name without folder and ending: what its rows call the graph. */
+static const char *sweep_graph_name(struct sweep *sweep, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	size_t length = strcspn(name, ".");
+	return arena_text(&sweep->arena, name, length ? SMALLER(length, 60) : strlen(name));
+}
+
+/* Several graphs are varied before all knobs. */
+static int sweep_vary_graphs(struct sweep *sweep)
+{
+	struct varied *varied = sweep->varied;
+	if (sweep->graphs < 2)
+		return EXIT_FINE;
+	if (sweep->count == VARIED_MAX)
+		return usage_error("sweep", "several graphs, and %d knobs: one less can be varied", VARIED_MAX);
+	memmove(varied + 1, varied, (size_t)sweep->count * sizeof *varied);
+	memmove(sweep->columns + 1, sweep->columns, (size_t)sweep->count++ * sizeof *sweep->columns);
+	sweep->columns[0] = SWEEP_GRAPH;
+	varied->values = (uint32_t)sweep->graphs;
+	if (!ROOM(&sweep->arena, varied->value, varied->values))
+		return complain(NULL, &(struct error){ 0 }, NO_MEMORY);
+	FOR(i, varied->values) {
+		if (!(varied->value[i] = sweep_graph_name(sweep, sweep->line.operand[i])))
+			return complain(NULL, &(struct error){ 0 }, NO_MEMORY);
+		FOR(k, i)
+			if (strcmp(varied->value[i], varied->value[k]) == 0)
+				return usage_error("sweep", "%s and %s: rows would call both %s", sweep->line.operand[k],
+					sweep->line.operand[i], varied->value[i]);
+	}
 	return EXIT_FINE;
 }
 
@@ -126,7 +162,7 @@ static int sweep_take_option(void *context, int row, const char *value)
 	case OPTION_csv: sweep->form = SWEEP_CSV; return EXIT_FINE;
 	case OPTION_table: sweep->form = SWEEP_TABLE; return EXIT_FINE;
 	case OPTION_resume: sweep->resume = true; return EXIT_FINE;
-	case OPTION_merge: sweep->merge = sweep->line.several = true; return EXIT_FINE;
+	case OPTION_merge: sweep->merge = true; return EXIT_FINE;
 	default: return sweep_part(sweep, value);
 	}
 }
@@ -134,7 +170,8 @@ static int sweep_take_option(void *context, int row, const char *value)
 static int sweep_parse(struct sweep *sweep, int argc, char **argv)
 {
 	sweep->line = (struct command_line){
-		.command = SUBCOMMAND_sweep, .scenario = &sweep->base, .take = sweep_take_option, .context = sweep
+		.command = SUBCOMMAND_sweep, .scenario = &sweep->base, .take = sweep_take_option, .context = sweep,
+		.several = true
 	};
 	int code = command_line_parse(&sweep->line, argc, argv);
 	if (code != EXIT_FINE || sweep->line.helped)
@@ -145,15 +182,23 @@ static int sweep_parse(struct sweep *sweep, int argc, char **argv)
 		return usage_error("sweep", "--resume needs -o FILE");
 	if (sweep->resume && sweep->form == SWEEP_TABLE)
 		return usage_error("sweep", "--resume continues a sweep in JSON or --csv, not a --table");
+	sweep->graphs = sweep->merge ? 0 : sweep->line.operands;
+	code = sweep_vary_graphs(sweep);
 	sweep->total = 1;
 	FOR_INT(i, sweep->count)
 		if (__builtin_mul_overflow(sweep->total, sweep->varied[i].values, &sweep->total) || sweep->total > UINT32_MAX)
 			return usage_error("sweep", "more than 2^32 scenarios");
 	batch_doubt(&sweep->base, NULL);
-	return EXIT_FINE;
+	return code;
 }
 
 /* ---- one scenario ---- */
+
+/* The place of the graph of scenario k. */
+static uint64_t sweep_graph_of(const struct sweep *sweep, uint64_t k)
+{
+	return sweep->graphs > 1 ? k / (sweep->total / (uint64_t)sweep->graphs) : 0;
+}
 
 static enum status scenario_number(const struct sweep *sweep, uint64_t k, struct scenario *scenario)
 {
@@ -165,6 +210,8 @@ static enum status scenario_number(const struct sweep *sweep, uint64_t k, struct
 		char text[160];
 		const struct varied *varied = &sweep->varied[i];
 		step /= varied->values;
+		if (strcmp(sweep->columns[i], SWEEP_GRAPH) == 0)
+			continue;
 		PRINT_TO(text, "%s=%s", sweep->columns[i], varied->value[k / step % varied->values]);
 		status = scenario_set(scenario, text, NULL);
 		devices |= strcmp(sweep->columns[i], knobs[K_device].name) == 0;
@@ -195,7 +242,7 @@ static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t
 	struct error error = { 0 };
 	if (scenario_number(sweep, k, &scenario) != OK)
 		return complain(NULL, &(struct error){ 0 }, NO_MEMORY);
-	OWN(plan) *plan = planner_run(planner, sweep->graph, &scenario, PLAN_COMPLETE, &error);
+	OWN(plan) *plan = planner_run(planner, sweep->graph[sweep_graph_of(sweep, k)], &scenario, PLAN_COMPLETE, &error);
 	int code = EXIT_FINE;
 	if (!plan && (error.status == NO_MEMORY || error.status == CANCELLED)) {
 		code = batch_signal() ? batch_signal() : complain(NULL, &error, error.status);
@@ -210,7 +257,7 @@ static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t
 			if (plan)
 				notes_guesses(plan->transformed->notes, error.text);
 			struct sweep_row row = { sweep->columns, sweep->count, sweep->form, sweep->fingerprint, k, &scenario, plan,
-				error.text };
+				error.text, sweep->varied[0].value[sweep_graph_of(sweep, k)] };
 			sweep_row_write(&row, line);
 			kept = fclose(line) == 0;
 		}
@@ -292,7 +339,8 @@ static int run_jobs(const struct sweep *sweep)
 static void find_fingerprint(struct sweep *sweep)
 {
 	struct key key = key_of("sweep");
-	key_add(&key, sweep->graph->fingerprint);
+	FOR_INT(i, sweep->graphs)
+		key_add(&key, sweep->graph[i]->fingerprint);
 	if (sweep->line.rules_file)
 		key_add_file(&key, sweep->line.rules_file);
 	FOR_INT(i, sweep->count) {
@@ -316,6 +364,7 @@ static enum status take_finished(struct sweep *sweep, struct sweep_row *row, con
 	if (scenario_number(sweep, row->number, &scenario) != OK)
 		return fail_memory(error);
 	row->scenario = &scenario;
+	row->graph = sweep->varied[0].value[sweep_graph_of(sweep, row->number)];
 	enum status status = sweep_row_check(row, line, error);
 	row->scenario = NULL;
 	scenario_done(&scenario);
@@ -412,31 +461,38 @@ static int write_names(const struct sweep *sweep)
 	return code;
 }
 
+/* Opens the graphs, plans, writes. */
+static int sweep_run(struct sweep *sweep)
+{
+	int code = EXIT_FINE;
+	MAKE(sweep->done, sweep->total);
+	if (!sweep->done || !ROOM(&sweep->arena, sweep->graph, sweep->graphs))
+		return complain(NULL, &(struct error){ 0 }, NO_MEMORY);
+	for (int i = 0; i < sweep->graphs && code == EXIT_FINE; i++)
+		sweep->graph[i] = batch_open(sweep->line.operand[i], &sweep->line.reading, &code);
+	batch_limit(0); /* until here, while graphs are read, signals end the program at once */
+	if (code == EXIT_FINE) {
+		find_fingerprint(sweep);
+		code = open_output(sweep);
+	}
+	if (code == EXIT_FINE)
+		code = write_names(sweep);
+	return code == EXIT_FINE ? run_jobs(sweep) : code;
+}
+
 int sweep_command(int argc, char **argv)
 {
 	struct sweep sweep = { .jobs = 1, .parts = 1, .descriptor = -1 };
 	scenario_init(&sweep.base);
 	int code = sweep_parse(&sweep, argc, argv);
-	if (code == EXIT_FINE && !sweep.line.helped && sweep.merge) {
-		code = sweep_merge(sweep.line.operand, sweep.line.operands, sweep.count ? sweep.total : 0, sweep.line.output);
-	} else if (code == EXIT_FINE && !sweep.line.helped) {
-		MAKE(sweep.done, sweep.total);
-		if (!sweep.done)
-			code = complain(NULL, &(struct error){ 0 }, NO_MEMORY);
-		sweep.graph = sweep.done ? batch_open(*sweep.line.operand, &sweep.line.reading, &code) : NULL;
-		batch_limit(0); /* until here, while the graph is read, signals end the program at once */
-		if (sweep.graph) {
-			find_fingerprint(&sweep);
-			code = open_output(&sweep);
-		}
-		if (sweep.graph && code == EXIT_FINE)
-			code = write_names(&sweep);
-		if (sweep.graph && code == EXIT_FINE)
-			code = run_jobs(&sweep);
-	}
+	if (code == EXIT_FINE && !sweep.line.helped)
+		code = sweep.merge
+			? sweep_merge(sweep.line.operand, sweep.line.operands, sweep.count ? sweep.total : 0, sweep.line.output)
+			: sweep_run(&sweep);
 	if (sweep.descriptor > STDOUT_FILENO && close(sweep.descriptor) != 0 && code == EXIT_FINE)
 		code = EXIT_LIMIT;
-	graph_release(sweep.graph);
+	for (int i = 0; sweep.graph && i < sweep.graphs; i++)
+		graph_release(sweep.graph[i]);
 	mem_free(sweep.done);
 	arena_free(&sweep.arena);
 	scenario_done(&sweep.base);

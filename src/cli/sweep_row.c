@@ -21,7 +21,11 @@ struct cell {
 	bool there;
 };
 
-enum { CELLS = 14, CELLS_ALWAYS = 9 };   /* those that every plan has come first */
+/* Those that every plan has come first; last what the step needs, by part. */
+enum { CELLS_SUMS = 14, CELLS = CELLS_SUMS + LEDGER_PARTS, CELLS_ALWAYS = 9 };
+#define X(id, key, remark) key "_bytes",
+static const char *const part_names[LEDGER_PARTS] = { LEDGER(X) };
+#undef X
 
 static void sweep_row_fill(const struct plan *plan, struct cell cell[CELLS])
 {
@@ -29,7 +33,8 @@ static void sweep_row_fill(const struct plan *plan, struct cell cell[CELLS])
 	int64_t flops = plan ? plan_flops(plan) : -1, time = plan ? plan->speed.time : -1,
 			program = plan ? plan->program_time : -1;
 #define OF(value) plan ? (value) : 0, plan != NULL
-	const struct cell all[CELLS] = {
+	const struct verdict verdict = plan ? plan_verdict(plan) : (struct verdict){ 0 };
+	const struct cell all[CELLS_SUMS] = {
 		{ "persistent_bytes", BYTES, false, "persistent", OF(plan->ordered->problem.base) },
 		{ "peak_bytes", BYTES, true, "peak", OF(plan_peak(plan)) },
 		{ "order_bound_bytes", BYTES, false, "bound", OF(plan_bound(plan)) },
@@ -38,7 +43,7 @@ static void sweep_row_fill(const struct plan *plan, struct cell cell[CELLS])
 		{ "arena_bytes", BYTES, true, "arena", OF(plan_arena(plan)) },
 		{ "layout_bound_bytes", BYTES, false, "bound", OF(plan->laid_out->layout.proof.bound) },
 		{ "layout_proved", TRUTH, true, "proved", OF(proof_closed(&plan->laid_out->layout.proof)) },
-		{ "needed_bytes", BYTES, true, "needs", OF(plan_verdict(plan).needed) },
+		{ "needed_bytes", BYTES, true, "needs", OF(verdict.needed) },
 		{ "redundant_bytes", BYTES, false, "redundant", sharded ? sharded->cost.redundant : 0, sharded != NULL },
 		{ "comm_bytes", BYTES, false, "sent", sharded ? plan->traffic.bytes : 0, sharded != NULL },
 		{ "step_seconds", TIME, true, "step", time, time >= 0 },
@@ -47,6 +52,8 @@ static void sweep_row_fill(const struct plan *plan, struct cell cell[CELLS])
 	};
 #undef OF
 	memcpy(cell, all, sizeof all);
+	FOR_INT(part, LEDGER_PARTS)
+		cell[CELLS_SUMS + part] = (struct cell){ part_names[part], BYTES, false, "", verdict.part[part], plan };
 }
 
 enum { ROW_OK, ROW_OVER_MEMORY, ROW_INFEASIBLE, ROW_STATES };
@@ -56,6 +63,12 @@ static const char *status_of(const struct plan *plan)
 {
 	enum fits fits = plan ? plan_verdict(plan).fits : FITS_NO;
 	return state_text[!plan ? ROW_INFEASIBLE : fits_runs(fits) ? ROW_OK : ROW_OVER_MEMORY];
+}
+
+static const char *sweep_row_value(const struct sweep_row *row, int varied, char *text, size_t size)
+{
+	return strcmp(row->varied[varied], SWEEP_GRAPH) == 0 ? row->graph
+		: scenario_value_text(row->scenario, row->varied[varied], text, size);
 }
 
 /* A row's beginning, up to the varied values: it tells whose row it is. */
@@ -72,7 +85,7 @@ static void write_head(const struct sweep_row *row, struct json *json)
 		fprintf(json->stream, "%" PRIu64 ",%s", row->number, sweep);
 	}
 	FOR_INT(i, row->count) {
-		const char *value = scenario_value_text(row->scenario, row->varied[i], text, sizeof text);
+		const char *value = sweep_row_value(row, i, text, sizeof text);
 		if (row->form == SWEEP_JSON)
 			json_write_text(json, row->varied[i], value);
 		else
@@ -127,11 +140,11 @@ static void sweep_row_write_csv(const struct sweep_row *row, const struct cell *
 
 /* ---- a table for people ---- */
 
-enum { STATUS_WIDTH = 11, CELL_WIDTH = 10, KNOB_LEAST = 8 };
+enum { STATUS_WIDTH = 11, CELL_WIDTH = 10, KNOB_LEAST = 8, GRAPH_WIDTH = 24 };
 
 static int knob_width(const char *name)
 {
-	int length = (int)strlen(name);
+	int length = strcmp(name, SWEEP_GRAPH) == 0 ? GRAPH_WIDTH : (int)strlen(name);
 	return LARGER(length, KNOB_LEAST);
 }
 
@@ -156,8 +169,7 @@ static void sweep_row_write_table(const struct sweep_row *row, const struct cell
 	char text[64];
 	fprintf(stream, "%8" PRIu64, row->number);
 	FOR_INT(i, row->count)
-		fprintf(stream, "  %*s", knob_width(row->varied[i]),
-			scenario_value_text(row->scenario, row->varied[i], text, sizeof text));
+		fprintf(stream, "  %*s", knob_width(row->varied[i]), sweep_row_value(row, i, text, sizeof text));
 	fprintf(stream, "  %-*s", STATUS_WIDTH, status_of(row->plan));
 	for (int i = 0; i < CELLS && row->plan; i++)
 		if (cell[i].shown)

@@ -14,7 +14,9 @@ struct sweep_row {
 	const struct scenario *scenario;
 	const struct plan *plan; /* NULL: there is none */
 	const char *reason;      /* why there is none; of a plan, what is guessed in it, "" where nothing is */
+	const char *graph;       /* of several graphs: its name, the value of SWEEP_GRAPH */
 };
+#define SWEEP_GRAPH "graph"
 
 /* The line of names above the rows; nothing for JSON. */
 void sweep_row_names(const struct sweep_row *row, FILE *stream);

@@ -11,6 +11,7 @@
 #define ELLIPSIS 1.0   /* the width of one, of the size */
 #define TITLE    14.0  /* points that a title takes */
 #define SIGN_WIDE 10.0 /* of a legend */
+#define EXPLAINED 12.0 /* from what is drawn to the first row that explains it */
 
 enum status canvas_open(struct canvas *canvas, struct canvas_paper paper, double height)
 {
@@ -296,25 +297,46 @@ static void draw_sign(struct canvas *canvas, double x, double base, const struct
 	}
 }
 
-int canvas_legend(
-	struct canvas *canvas, double x, double y, double width, const struct canvas_key *key, int keys)
+/* Where the next row of an explanation stands. */
+static double canvas_next_row(struct canvas *canvas, double above)
 {
-	double at = 0;
-	int rows = keys > 0;
+	double base = canvas->height + (canvas->explained ? above - 7 : EXPLAINED);
+	canvas->explained = true;
+	canvas->height = base + 7;
+	return base;
+}
+
+void canvas_legend(struct canvas *canvas, double x, double width, const struct canvas_key *key, int keys)
+{
+	double at = 0, base = 0;
 	FOR_INT(i, keys) {
+		if (canvas->paper.said)
+			words_add(canvas->paper.said, "%s%s (%s%s)%s", i ? ", " : "\n", key[i].name, key[i].colour,
+				key[i].sign == SIGN_DASHES ? ", dashed" : "", i + 1 == keys ? "." : "");
+		if (canvas->paper.unexplained)
+			continue;
 		double wide = 13 + canvas_text_width(SMALL, key[i].name);
-		if (at > 0 && at + wide > width) {
-			at = 0;
-			rows++;
-		}
-		double base = y + LEADING * (rows - 1);
-		if (canvas) {
-			draw_sign(canvas, x + at, base, &key[i]);
-			canvas_label(canvas, x + at + 13, base, ANCHOR_START, key[i].name);
-		}
+		bool next = at > 0 && at + wide > width;
+		if (i == 0 || next)
+			base = canvas_next_row(canvas, LEADING);
+		at = next ? 0 : at;
+		draw_sign(canvas, x + at, base, &key[i]);
+		canvas_label(canvas, x + at + 13, base, ANCHOR_START, key[i].name);
 		at += wide + 12;
 	}
-	return rows;
+}
+
+void canvas_note(struct canvas *canvas, double x, double width, const char *text)
+{
+	if (!*text)
+		return;
+	if (canvas->paper.said)
+		words_add(canvas->paper.said, "\n%c%s%s", *text >= 'a' && *text <= 'z' ? *text - 'a' + 'A' : *text, text + 1,
+			strchr(".:", text[strlen(text) - 1]) ? "" : ".");
+	if (canvas->paper.unexplained)
+		return;
+	double base = canvas_next_row(canvas, LEADING + 1);
+	canvas->height += LEADING * (canvas_rows(canvas, x, base, width, text) - 1);
 }
 
 /* ---- files ---- */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "solver/base/base.h"
+#include "src/base/words.h"
 
 enum canvas_kind { CANVAS_SVG, CANVAS_PDF, CANVAS_PNG, CANVAS_TIKZ };
 enum canvas_anchor { ANCHOR_START, ANCHOR_MIDDLE, ANCHOR_END };
@@ -17,6 +18,7 @@ struct canvas_paper {
 	double width;     /* points */
 	bool untitled;    /* without the title above */
 	bool unexplained; /* without legend and notes below */
+	struct words *said; /* gets legend and notes as text, for a caption; NULL: nothing does */
 };
 #define CANVAS_PAGE  468.0 /* a page's text width */
 #define CANVAS_LEAST 180.0 /* narrower, figures are illegible */
@@ -41,7 +43,8 @@ struct canvas_line {
 
 struct canvas {
 	struct canvas_paper paper;
-	double height;      /* with the row of the title, even if it is left out */
+	double height;      /* with the row of the title, even if it is left out, and what canvas_legend() adds */
+	bool explained;     /* something was added */
 	double raise;       /* how much higher all is drawn for want of it */
 	FILE *body;         /* in memory */
 	char colour[24][8]; /* TikZ: that have a name so far */
@@ -50,7 +53,7 @@ struct canvas {
 	size_t length;
 };
 
-/* NO_MEMORY, or OK; then canvas_close() must follow. */
+/* height: without what explains it. NO_MEMORY, or OK; then canvas_close() must follow. */
 enum status canvas_open(struct canvas *canvas, struct canvas_paper paper, double height);
 /* The first row, in bold letters whose base line begins at (x, y); nothing on untitled paper, where the rest moves up
  * by its height. */
@@ -77,9 +80,10 @@ const char *canvas_cut(double size, double room, const char *text, char cut[CANV
 double canvas_text_width(double size, const char *text);
 /* The text in small rows of at most that width, broken at blanks; returns how many. canvas NULL: only counts. */
 int canvas_rows(struct canvas *canvas, double x, double y, double width, const char *text);
-/* Signs with names, in rows of at most that width; returns how many. canvas NULL: only counts. */
-int canvas_legend(
-	struct canvas *canvas, double x, double y, double width, const struct canvas_key *key, int keys);
+/* Signs with names below all that was drawn and explained before, in rows of at most that width. */
+void canvas_legend(struct canvas *canvas, double x, double width, const struct canvas_key *key, int keys);
+/* A text there. */
+void canvas_note(struct canvas *canvas, double x, double width, const char *text);
 /* Writes the figure and frees everything. PDF and PNG need tidemark-dot beside the program: BAD_INPUT or LIMIT, error
  * says why it can't draw. */
 enum status canvas_close(struct canvas *canvas, FILE *stream, struct error *error);

@@ -17,9 +17,11 @@
  *     canvas           SVG, PDF, PNG and TikZ
  *     labels           names beside points
  *     figure           timeline and map
+ *     sweep_file       what sweep, search and fit wrote, as a table
  *     figure_sweep     what a sweep found
  *     figure_slowdown  time over memory
  *     figure_pipeline  a schedule
+ *     figure_gap       the gap over the solver's time
  *     figure_roofline  ops below the roofs of their chip
  *     figure_bars      what plans need, a step's time
  *     device_grid      devices in their nodes */

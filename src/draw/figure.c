@@ -9,7 +9,6 @@
 #define TOP         30.0
 #define RIGHT       10.0
 #define PHASE_ROOM      10.0 /* the room of phases' names above the highest point */
-#define LEGEND      40.0 /* from the plot to the first row of its legend */
 #define BARE        28.0 /* from the plot to the paper's end, without a legend */
 #define TICK        32.0 /* between numbers of the lower axis, at least */
 #define POINTS_MOST 2000u
@@ -34,6 +33,7 @@ struct axes {
 	int64_t unit, limit; /* limit: of memory; -1: none is drawn */
 	int64_t host;        /* the most that waits in the host's memory */
 	const char *set; /* knobs */
+	const char *along; /* what the lower axis counts */
 	const char *unit_name;
 };
 
@@ -159,7 +159,7 @@ static void figure_draw_axes(struct axes *axes, const char *label)
 	axis_beside(&axes->canvas, axes->left, axes->span, TOP, PLOT, 0, axes->bytes / (double)axes->unit, TICKS);
 	const char *unit = "";
 	double one = axes->at ? (double)axis_time_unit((int64_t)axes->steps, &unit) : 1;
-	PRINT_TO(text, axes->at ? "time [%s]" : "position in the order", unit);
+	PRINT_TO(text, axes->at ? "time [%s]" : "%s", axes->at ? unit : axes->along);
 	axis_below(&axes->canvas, axes->left, axes->span, TOP + PLOT, 0, 0, axes->steps / one, !axes->at, text);
 	PRINT_TO(text, "%s [%s]", label, axes->unit_name);
 	canvas_label(&axes->canvas, EDGE, TOP - 5, ANCHOR_START, text);
@@ -171,6 +171,7 @@ static void begin_axes(struct axes *axes, uint32_t ops, struct canvas_paper pape
 	axes->limit = limit;
 	axes->host = 0;
 	axes->set = "";
+	axes->along = "position in the order";
 	bytes = LARGER(limit, bytes);
 	axes->ops = ops;
 	axes->steps = ops ? ops : 1;
@@ -297,17 +298,12 @@ static void draw_frame(struct axes *axes)
 	canvas_box(&axes->canvas, axes->left, TOP, axes->span, PLOT, NULL, &frame, NULL);
 }
 
-/* Boxes and names below the plot, and the note below them. Returns the height that they take; canvas NULL: only that.
- */
-static double figure_draw_legend(
-	struct canvas *canvas, const struct axes *axes, const bool there[GROUP_COUNT], const char *note)
+/* Boxes and names below the plot, and the note below them. */
+static void figure_draw_legend(struct axes *axes, const bool there[GROUP_COUNT], const char *note)
 {
 	struct canvas_key key[GROUP_COUNT + 2 + PHASE_COUNT];
 	int keys = 0;
 	char limit[60], host[60];
-	double y = TOP + PLOT + LEGEND + axes->below;
-	if (canvas && canvas->paper.unexplained)
-		return y;
 	FOR_INT(group, GROUP_COUNT)
 		if (there[group])
 			key[keys++] = (struct canvas_key){ group_colours[group], group_names[group], SIGN_BOX };
@@ -320,17 +316,14 @@ static double figure_draw_legend(
 	for (int phase = 0; phase < PHASE_COUNT && axes->time; phase++)
 		if (phase != PHASE_COMMUNICATION || axes->below > 2 * STREAM)
 			key[keys++] = (struct canvas_key){ figure_phase_colour(phase), phase_names[phase], SIGN_BOX };
-	y += LEADING * canvas_legend(canvas, axes->left, y, axes->span, key, keys) + 2;
-	y += LEADING * canvas_rows(canvas, axes->left, y, axes->span, note);
-	y += LEADING * canvas_rows(canvas, axes->left, y, axes->span, axes->set);
-	return y;
+	canvas_legend(&axes->canvas, axes->left, axes->span, key, keys);
+	canvas_note(&axes->canvas, axes->left, axes->span, note);
+	canvas_note(&axes->canvas, axes->left, axes->span, axes->set);
 }
 
-static enum status figure_open_axes(
-	struct axes *axes, struct canvas_paper paper, const bool there[GROUP_COUNT], const char *note, struct error *error)
+static enum status figure_open_axes(struct axes *axes, struct canvas_paper paper, struct error *error)
 {
-	double height = paper.unexplained ? TOP + PLOT + BARE + axes->below : figure_draw_legend(NULL, axes, there, note) - 6;
-	return canvas_open(&axes->canvas, paper, height) == OK ? OK : fail_memory(error);
+	return canvas_open(&axes->canvas, paper, TOP + PLOT + BARE + axes->below) == OK ? OK : fail_memory(error);
 }
 
 /* ---- the timeline ---- */
@@ -428,7 +421,8 @@ static void figure_draw_segments(struct axes *axes, const struct plan *plan)
 	}
 }
 
-void timeline_note(const struct plan *plan, char *note, size_t size)
+/* Where the peak is, and what the dashed line says; "" of a graph without ops. */
+static void timeline_note(const struct plan *plan, char *note, size_t size)
 {
 	const struct ordered *ordered = plan->ordered;
 	char text[32];
@@ -485,7 +479,7 @@ enum status figure_timeline(const struct plan *plan, const struct plan_time *tim
 	if (status == OK)
 		status = figure_over_time(&axes, plan, time) ? OK : fail_memory(error);
 	if (status == OK)
-		status = figure_open_axes(&axes, paper, there, note, error);
+		status = figure_open_axes(&axes, paper, error);
 	if (status == OK) {
 		thinned->count = timeline_thin(plan->ordered->live, plan->graph->ops, POINTS_MOST, thinned->keep);
 		figure_draw_title(&axes, plan, "peak", plan_peak(plan));
@@ -501,7 +495,7 @@ enum status figure_timeline(const struct plan *plan, const struct plan_time *tim
 		draw_frame(&axes);
 		figure_draw_limit(&axes);
 		figure_draw_peak(&axes, plan);
-		figure_draw_legend(&axes.canvas, &axes, there, note);
+		figure_draw_legend(&axes, there, note);
 		status = canvas_close(&axes.canvas, stream, error);
 	}
 	if (thinned)
@@ -524,6 +518,16 @@ static bool box_of(const struct axes *axes, const struct plan *plan, uint32_t it
 	return box->width >= BOX_LEAST && box->height >= BOX_LEAST;
 }
 
+/* A box, with its name where that has room. */
+static void figure_draw_box(struct axes *axes, struct box box, const char *fill, const char *letters,
+	const struct canvas_line *edge, const char *name)
+{
+	canvas_box(&axes->canvas, box.x, box.y, box.width, box.height, fill, edge, name);
+	if (box.height > CANVAS_SMALL + 2 && canvas_text_width(CANVAS_SMALL, name) + 4 < box.width)
+		canvas_text(&axes->canvas, box.x + 2, box.y + box.height / 2 + CANVAS_SMALL / 3, CANVAS_SMALL, ANCHOR_START, false,
+			letters, name);
+}
+
 static void draw_boxes(struct axes *axes, const struct plan *plan)
 {
 	const struct canvas_line edge = { "#888888", 0.2, false }; /* holes are white */
@@ -533,11 +537,9 @@ static void draw_boxes(struct axes *axes, const struct plan *plan)
 			continue;
 		enum timeline_group group = group_of_kind(item_kind(plan, item));
 		const char *name = item_name(plan, item);
-		canvas_box(&axes->canvas, box.x, box.y, box.width, box.height, group_colours[group],
+		bool dark = group == GROUP_GRADIENT || group == GROUP_WORKSPACE;
+		figure_draw_box(axes, box, group_colours[group], dark ? "#FFFFFF" : INK,
 			box.width > EDGED && box.height > EDGED ? &edge : NULL, name);
-		if (box.height > CANVAS_SMALL + 2 && canvas_text_width(CANVAS_SMALL, name) + 4 < box.width)
-			canvas_text(&axes->canvas, box.x + 2, box.y + box.height / 2 + CANVAS_SMALL / 3, CANVAS_SMALL, ANCHOR_START,
-				false, group == GROUP_GRADIENT || group == GROUP_WORKSPACE ? "#FFFFFF" : INK, name);
 	}
 }
 
@@ -572,7 +574,7 @@ enum status figure_map(const struct plan *plan, const struct plan_time *time, co
 		words_add(&words, "%u buffer%s too small to see", small, small == 1 ? " is" : "s are");
 	if (plan_arena(plan) > plan_peak(plan))
 		words_add(&words, "%soutlined: what fits nowhere lower", small ? "; " : "");
-	TRY(figure_open_axes(&axes, paper, there, note, error));
+	TRY(figure_open_axes(&axes, paper, error));
 	figure_draw_title(&axes, plan, "arena", plan_arena(plan));
 	figure_draw_axes(&axes, "address");
 	figure_draw_streams(&axes, plan);
@@ -584,27 +586,57 @@ enum status figure_map(const struct plan *plan, const struct plan_time *time, co
 	draw_frame(&axes);
 	figure_draw_limit(&axes);
 	figure_draw_level(&axes, plan_arena(plan), ALARM, false);
-	figure_draw_legend(&axes.canvas, &axes, there, note);
+	figure_draw_legend(&axes, there, note);
+	return canvas_close(&axes.canvas, stream, error);
+}
+
+/* ---- buffers of files ---- */
+
+enum status figure_boxes(const struct boxes *boxes, struct canvas_paper paper, FILE *stream, struct error *error)
+{
+	struct axes axes;
+	const struct canvas_line edge = { "#888888", 0.2, false };
+	char text[CANVAS_CUT], value[64], cut[CANVAS_CUT];
+	int64_t arena = 0;
+	FOR(i, boxes->boxes)
+		arena = LARGER(boxes->box[i].offset + boxes->box[i].bytes, arena);
+	begin_axes(&axes, 0, paper, arena, -1);
+	axes.steps = fmax(boxes->end, 1);
+	axes.along = boxes->time;
+	TRY(figure_open_axes(&axes, paper, error));
+	PRINT_TO(value, ": arena %s", BYTES(arena));
+	double room = paper.width - EDGE - 2 - canvas_text_width(BOLD, value);
+	PRINT_TO(text, "%s%s", canvas_cut(BOLD, room, boxes->name, cut), value);
+	canvas_title(&axes.canvas, EDGE, TOP - 16, text);
+	figure_draw_axes(&axes, "address");
+	FOR(i, boxes->boxes) {
+		const struct address_box *box = &boxes->box[i];
+		double x = axes.left + axes.span * box->first / axes.steps, wide = axes.span * (box->end - box->first) / axes.steps,
+			   y = figure_y_of(&axes, (double)(box->offset + box->bytes)), high = figure_y_of(&axes, (double)box->offset) - y;
+		bool lasts = box->first <= 0 && box->end >= boxes->end;
+		if (wide >= BOX_LEAST && high >= BOX_LEAST)
+			figure_draw_box(&axes, (struct box){ x, y, wide, high }, group_colours[lasts ? GROUP_STATE : GROUP_ACTIVATION], INK,
+				wide > EDGED && high > EDGED ? &edge : NULL, box->name);
+	}
+	draw_frame(&axes);
+	figure_draw_level(&axes, arena, ALARM, false);
 	return canvas_close(&axes.canvas, stream, error);
 }
 
 /* ---- several plans ---- */
 
-/* Names with their peaks, below the plot. canvas NULL: only the height. */
-static double draw_names(struct canvas *canvas, const struct axes *axes, const struct curve *curve, uint32_t curves)
+/* Names with their peaks, below the plot. */
+static void draw_names(struct axes *axes, const struct curve *curve, uint32_t curves)
 {
 	struct canvas_key key[CURVES_MOST];
 	char name[CURVES_MOST][CANVAS_CUT + 40], peak[40], cut[CANVAS_CUT];
-	double y = TOP + PLOT + LEGEND;
-	if (canvas && canvas->paper.unexplained)
-		return y;
 	FOR(i, curves) {
 		PRINT_TO(peak, ": %s", BYTES(curve[i].peak));
 		PRINT_TO(name[i], "%s%s",
 			canvas_cut(SMALL, axes->span - 16 - canvas_text_width(SMALL, peak), curve[i].name, cut), peak);
 		key[i] = (struct canvas_key){ curve_colours[i], name[i], i % 2 ? SIGN_DASHES : SIGN_LINE };
 	}
-	return y + LEADING * canvas_legend(canvas, axes->left, y, axes->span, key, (int)curves);
+	canvas_legend(&axes->canvas, axes->left, axes->span, key, (int)curves);
 }
 
 const char *curves_title(const struct curve *curve, uint32_t curves, double width, char title[CANVAS_CUT])
@@ -613,7 +645,9 @@ const char *curves_title(const struct curve *curve, uint32_t curves, double widt
 	bool same = *curve[0].graph;
 	FOR_FROM(i, 1, curves)
 		same &= strcmp(curve[i].graph, curve[0].graph) == 0;
-	PRINT_TO(count, "%s%u plan%s", same ? ": " : "", curves, curves == 1 ? "" : "s");
+	if (curves == 1)
+		return canvas_cut(BOLD, width - EDGE - 2, *curve->graph ? curve->graph : "1 plan", title);
+	PRINT_TO(count, "%s%u plans", same ? ": " : "", curves);
 	double room = width - EDGE - 2 - canvas_text_width(BOLD, count);
 	snprintf(title, CANVAS_CUT, "%s%s", same ? canvas_cut(BOLD, room, curve[0].graph, cut) : "", count);
 	return title;
@@ -632,13 +666,12 @@ enum status figure_curves(
 		most = LARGER(curve[i].peak, most);
 	}
 	begin_axes(&axes, ops, paper, most, -1);
-	double height = paper.unexplained ? TOP + PLOT + BARE : draw_names(NULL, &axes, curve, curves) - 4;
-	TRY(thinned && canvas_open(&axes.canvas, paper, height) == OK ? OK : fail_memory(error));
+	TRY(thinned ? figure_open_axes(&axes, paper, error) : fail_memory(error));
 	canvas_title(&axes.canvas, EDGE, TOP - 16, curves_title(curve, curves, paper.width, title));
 	figure_draw_axes(&axes, "live memory");
 	FOR(i, curves)
 		figure_draw_curve(&axes, &curve[i], i, thinned);
 	draw_frame(&axes);
-	draw_names(&axes.canvas, &axes, curve, curves);
+	draw_names(&axes, curve, curves);
 	return canvas_close(&axes.canvas, stream, error);
 }

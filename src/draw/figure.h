@@ -24,7 +24,11 @@ struct curve {
 	int64_t *live; /* [ops] in the plan's order, without what ops need while they run */
 	uint32_t ops, peak_position;
 	int64_t peak; /* the highest of them */
-	int64_t part[LEDGER_PARTS]; /* of what the step needs */
+	int64_t part[LEDGER_PARTS + 1]; /* of what the step needs; the last: all of it, where its parts are unknown */
+	double seconds; /* of the step; <= 0: unknown */
+	struct gap_point { double seconds; int64_t peak, bound; } *gap; /* [gaps] what the orderer had by then */
+	uint32_t gaps;
+	double solved; /* seconds, all of its time */
 };
 #define CURVES_MOST 7u
 #define BARS_MOST 24u
@@ -34,15 +38,28 @@ extern const char *const curve_colours[CURVES_MOST];
 enum status figure_curves(
 	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error);
 
+/* How far the orderers' best was above their bounds, over the logarithm of their time, a line for each curve.
+ * BAD_INPUT: nothing was logged. O(points). */
+enum status figure_gap(
+	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error);
+
+/* Buffers by address over time, without what they are for. */
+struct address_box { const char *name; double first, end; int64_t offset, bytes; };
+struct boxes {
+	const char *name, *time; /* of the picture, of the axis */
+	struct address_box *box;
+	uint32_t boxes;
+	double end;              /* of the time */
+};
+enum status figure_boxes(const struct boxes *boxes, struct canvas_paper paper, FILE *stream, struct error *error);
+
 /* The graph, where all are of one, and how many plans; the plans' names stand below. Returns title. */
 const char *curves_title(const struct curve *curve, uint32_t curves, double width, char title[CANVAS_CUT]);
 
-/* ---- shared with captions and the sources for other plotters ---- */
+/* ---- shared with other figures and captions ---- */
 
 /* The graph's name, and of a pipeline the rank. Returns text. */
 char *figure_subject(const struct plan *plan, char *text, size_t size);
-/* Where the peak is, and what the dashed line says; "" of a graph without ops. */
-void timeline_note(const struct plan *plan, char *note, size_t size);
 
 /* The largest power of 1024 that is not above bytes, and its name. */
 int64_t axis_unit(int64_t bytes, const char **name);
@@ -91,26 +108,19 @@ void label_point(struct labels *labels, struct canvas *canvas, double x, double 
 enum status figure_pipeline(const struct timetable *timetable, const char *name, int64_t limit,
 	struct canvas_paper paper, FILE *stream, struct error *error);
 
-/* ---- shared with captions and the sources for other plotters ---- */
-
-/* What the figure shows, in one row or in two: the graph's name, ": ", and the rest. */
-void pipeline_title(const struct timetable *timetable, const char *name, char *text, size_t size);
-
 /* What a box stands for. */
 enum pipeline_part { PART_FORWARD, PART_BACKWARD, PART_WEIGHT, PART_UPDATE, PIPELINE_PARTS };
 extern const char *const pipeline_names[PIPELINE_PARTS], *const pipeline_colours[PIPELINE_PARTS];
 
 /* figure_bars: stacked bars, a row each. */
 
-/* What up to BARS_MOST plans need, a bar each, stacked by part; of several graphs below the name of each. */
+/* What up to BARS_MOST plans need, a bar each, stacked by part, with the time of a step; of several graphs below the
+ * name of each. */
 enum status figure_needs(
 	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error);
-extern const char *const bar_colours[LEDGER_PARTS];
 
 extern const char *const time_colours[STEP_LIMITS];
 
-/* "gpt2: step 87.3 ms, computation 80.1 ms". */
-void time_title(const struct step_shares *shares, const char *name, char *text, size_t size);
 /* A bar for each phase that takes time, stacked by what its ops are limited by. */
 enum status figure_time(
 	const struct step_shares *shares, const char *name, struct canvas_paper paper, FILE *stream, struct error *error);
@@ -137,16 +147,46 @@ enum status figure_roofline(const struct roofline *roofline, const char *name, s
 
 /* figure_slowdown: extra time over memory as a figure of a paper's width. */
 
-#define SLOWDOWN_NOTHING  "#E4E4E4" /* where nothing fits */
-/* Okabe and Ito's: lines of plans, marks of strategies, of those that fill a knapsack. */
-#define SLOWDOWN_PLAN     "#0072B2"
-#define SLOWDOWN_STRATEGY "#D55E00"
-#define SLOWDOWN_KNAPSACK "#009E73"
-
 /* The bound as an area that no plan reaches, plans as a line, strategies as marks with their words, the plan itself as
  * a cross. */
 enum status figure_slowdown(const struct plan *plan, const struct slowdown *slowdown, struct canvas_paper paper,
 	FILE *stream, struct error *error);
+
+/* sweep_file: what `tidemark sweep`, search and fit wrote, as a table. */
+
+#define SWEEP_KNOBS 12u /* that are varied */
+#define SWEEP_ROWS  100000u
+
+struct swept {
+	double number;               /* of the scenario */
+	uint32_t value[SWEEP_KNOBS]; /* of each varied knob: its place in sweep_knob.value */
+	bool fits;                   /* status "ok" */
+	double bytes;                /* the arena, of search and fit what the step needs; < 0: there is no plan */
+	double seconds;              /* the simulated step; < 0: unknown */
+	double part[LEDGER_PARTS];   /* of what the step needs; all 0: unknown */
+};
+
+struct sweep_knob {
+	char name[64];
+	char (*value)[64]; /* numbers ascending; words as the sweep has them */
+	uint32_t values;
+	size_t room;
+};
+
+struct sweep_table {
+	const char *rows_are; /* "scenario" */
+	struct sweep_knob knob[SWEEP_KNOBS];
+	uint32_t knobs;
+	struct swept *row; /* by their numbers, in whatever order jobs wrote them */
+	uint32_t rows;
+	size_t room;
+};
+
+/* Reads the lines of a sweep, or the object that search or fit wrote, plain or gz, "-" for standard input. BAD_INPUT
+ * with the line: none of them, other knobs than the line before, more than fits the table. The table must be given back
+ * with sweep_table_done() in any case. O(bytes * values). */
+enum status sweep_file_read(const char *path, struct sweep_table *table, struct error *error);
+void sweep_table_done(struct sweep_table *table);
 
 /* figure_sweep: what a sweep found, as figures of a paper's width. */
 
@@ -159,6 +199,7 @@ enum status figure_pareto(
 enum status figure_sweep(
 	const struct sweep_table *table, const char *name, struct canvas_paper paper, FILE *stream, struct error *error);
 
-/* What the colours of such a figure stand for, for its caption: "Colours: batch 1 (#0072B2), 2 (#D55E00)"; "" where
- * there is one. BAD_INPUT as figure_sweep(). */
-enum status sweep_colours(const struct sweep_table *table, bool pareto, char *text, size_t size, struct error *error);
+/* The rows of a table as curves without points, for figure_needs(): a group for each graph, a name by what else is
+ * varied. BAD_INPUT: more than BARS_MOST have a plan. */
+enum status sweep_bars(
+	const struct sweep_table *table, const char *name, struct curve *curve, uint32_t *curves, struct error *error);

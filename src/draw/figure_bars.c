@@ -7,16 +7,16 @@
 #define ROW     19.0
 #define BAR     13.0
 #define BARE    30.0 /* from the bars to the end of the axis' name */
-#define LEGEND  40.0 /* from the bars to the legend */
 #define VISIBLE 0.3  /* points: what is narrower has no colour that one could look up */
 
 /* Okabe and Ito's, as in the other figures. */
 const char *const time_colours[STEP_LIMITS] = { "#0072B2", "#56B4E9", "#E69F00", "#999999", "#D55E00", "#3B2A8C",
 	"#F0E442" };
-const char *const bar_colours[LEDGER_PARTS] = { "#E6E6E6", "#C44A00", "#BDBDBD", "#56B4E9", "#F5EA50", "#FFFFFF",
-	"#3B2A8C", "#009E73", "#777777" };
+static const char *const bar_colours[LEDGER_PARTS + 1] = { "#E6E6E6", "#C44A00", "#BDBDBD", "#56B4E9", "#F5EA50",
+	"#FFFFFF",
+	"#3B2A8C", "#009E73", "#777777", "#56B4E9" };
 
-enum { BAR_PARTS = LEDGER_PARTS };
+enum { BAR_PARTS = LEDGER_PARTS + 1 };
 struct bar {
 	char name[200], said[64]; /* before it and behind it */
 	double part[BAR_PARTS]; /* all 0: the name heads what follows */
@@ -110,54 +110,20 @@ static enum status figure_bars(const struct bars *bars, struct canvas_paper pape
 	bars_measure(&stacks, paper.width);
 	stacks.top = !paper.untitled && strstr(bars->title, ": ") && canvas_text_width(BOLD, bars->title) > wide
 		? TOP + LEADING : TOP;
-	double bottom = stacks.top + ROW * bars->bars, y = bottom + LEGEND;
-	int rows = canvas_rows(NULL, EDGE, y, wide, bars->says) + canvas_legend(NULL, EDGE, y, wide, stacks.key, stacks.keys);
-	if (canvas_open(&stacks.canvas, paper, bottom + (paper.unexplained ? BARE : LEGEND + LEADING * rows - 4)) != OK)
+	double bottom = stacks.top + ROW * bars->bars;
+	if (canvas_open(&stacks.canvas, paper, bottom + BARE) != OK)
 		return fail_memory(error);
 	bars_draw_title(&stacks, bars->title);
 	axis_below(&stacks.canvas, stacks.left, stacks.span, bottom, bottom - stacks.top + 4, 0, stacks.most / bars->unit, 0,
 		bars->counts);
 	FOR(i, bars->bars)
 		bars_draw(&stacks, &bars->bar[i], stacks.top + ROW * i);
-	if (!paper.unexplained) {
-		y += LEADING * canvas_rows(&stacks.canvas, EDGE, y, wide, bars->says);
-		canvas_legend(&stacks.canvas, EDGE, y, wide, stacks.key, stacks.keys);
-	}
+	canvas_note(&stacks.canvas, EDGE, wide, bars->says);
+	canvas_legend(&stacks.canvas, EDGE, wide, stacks.key, stacks.keys);
 	return canvas_close(&stacks.canvas, stream, error);
 }
 
 /* ---- what several plans need ---- */
-
-enum status figure_needs(
-	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error)
-{
-	struct bar bar[2 * BARS_MOST] = { 0 };
-	uint32_t rows = 0;
-	bool several = false;
-	const char *name[LEDGER_PARTS], *unit;
-	char title[CANVAS_CUT], counts[64];
-	double most = 0;
-	FOR_FROM(i, 1, curves)
-		several |= strcmp(curve[i].graph, curve[0].graph) != 0;
-	FOR(i, curves) {
-		if (several && (i == 0 || strcmp(curve[i].graph, curve[i - 1].graph) != 0))
-			PRINT_TO(bar[rows++].name, "%s", curve[i].graph);
-		struct bar *next = &bar[rows++];
-		PRINT_TO(next->name, "%s", curve[i].name);
-		FOR_INT(part, LEDGER_PARTS)
-			next->part[part] = (double)curve[i].part[part];
-		most = fmax(most, bars_sum(next));
-		PRINT_TO(next->said, "%s", BYTES((int64_t)bars_sum(next)));
-	}
-	FOR_INT(part, LEDGER_PARTS)
-		name[part] = ledger[part].key;
-	struct bars bars = { curves_title(curve, curves, paper.width, title), counts, "", bar_colours, name,
-		(double)axis_unit((int64_t)most, &unit), bar, rows, LEDGER_PARTS };
-	PRINT_TO(counts, "what the step needs [%s]", unit);
-	return figure_bars(&bars, paper, stream, error);
-}
-
-/* ---- a step's time ---- */
 
 static const char *figure_time_text(int64_t picoseconds, char *text, size_t size)
 {
@@ -168,7 +134,42 @@ static const char *figure_time_text(int64_t picoseconds, char *text, size_t size
 	return text;
 }
 
-void time_title(const struct step_shares *shares, const char *name, char *text, size_t size)
+enum status figure_needs(
+	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error)
+{
+	struct bar bar[2 * BARS_MOST] = { 0 };
+	uint32_t rows = 0;
+	bool several = false;
+	const char *name[BAR_PARTS], *unit;
+	char title[CANVAS_CUT], counts[64], time[32] = "";
+	double most = 0;
+	FOR_FROM(i, 1, curves)
+		several |= strcmp(curve[i].graph, curve[0].graph) != 0;
+	FOR(i, curves) {
+		if (several && (i == 0 || strcmp(curve[i].graph, curve[i - 1].graph) != 0))
+			PRINT_TO(bar[rows++].name, "%s", curve[i].graph);
+		struct bar *next = &bar[rows++];
+		PRINT_TO(next->name, "%s", curve[i].name);
+		FOR_INT(part, BAR_PARTS)
+			next->part[part] = (double)curve[i].part[part];
+		most = fmax(most, bars_sum(next));
+		if (curve[i].seconds > 0)
+			figure_time_text((int64_t)(curve[i].seconds * (double)PICOSECONDS), time, sizeof time);
+		PRINT_TO(next->said, "%s%s%s", BYTES((int64_t)bars_sum(next)), curve[i].seconds > 0 ? ", " : "",
+			curve[i].seconds > 0 ? time : "");
+	}
+	FOR_INT(part, BAR_PARTS)
+		name[part] = part < LEDGER_PARTS ? ledger[part].key : "what the step needs";
+	struct bars bars = { curves_title(curve, curves, paper.width, title), counts, "", bar_colours, name,
+		(double)axis_unit((int64_t)most, &unit), bar, rows, BAR_PARTS };
+	PRINT_TO(counts, "what the step needs [%s]%s", unit, *time ? ", and its time" : "");
+	return figure_bars(&bars, paper, stream, error);
+}
+
+/* ---- a step's time ---- */
+
+/* "gpt2: step 87.3 ms, computation 80.1 ms". */
+static void time_title(const struct step_shares *shares, const char *name, char *text, size_t size)
 {
 	char step[32], computed[32];
 	snprintf(text, size, "%.150s: step %s, computation %s", name, figure_time_text(shares->total, step, sizeof step),

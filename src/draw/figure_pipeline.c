@@ -9,7 +9,7 @@
 #define TICKS       4   /* steps of the memory axis, at most */
 #define MEMORY_HIGH 90.0
 #define GAP         34.0 /* between both plots: the time axis */
-#define BOTTOM      16.0 /* from the memory plot to the first row of the legend */
+#define BOTTOM      6.0 /* from the memory plot to the end of what is drawn */
 #define SLOT_LEAST  1.6  /* points: narrower slots are summed */
 #define COLUMNS     800
 #define LINES_MOST  12u /* of memory, beside the worst rank's */
@@ -192,25 +192,22 @@ static void figure_pipeline_draw_time(struct figure *figure, double y)
 	axis_below(&figure->canvas, figure->left, figure->span, y, 0, 0, (double)figure->timetable->time / unit, 0, text);
 }
 
-/* Returns its rows; canvas NULL: only that. */
-static int figure_pipeline_draw_legend(struct canvas *canvas, const struct figure *figure, double y)
+static void figure_pipeline_draw_legend(struct figure *figure)
 {
 	struct canvas_key key[PIPELINE_PARTS];
 	int keys = 0;
 	FOR_INT(part, PIPELINE_PARTS)
 		if (figure->there[part])
 			key[keys++] = (struct canvas_key){ pipeline_colours[part], pipeline_names[part], SIGN_BOX };
-	int rows = canvas_legend(canvas, figure->left, y, figure->span, key, keys);
+	canvas_legend(&figure->canvas, figure->left, figure->span, key, keys);
 	if (figure->timetable->chunks > 1)
-		rows += canvas_rows(
-			canvas, figure->left, y + LEADING * rows, figure->span, "lighter: a rank's second chunk, fourth, ...");
+		canvas_note(&figure->canvas, figure->left, figure->span, "lighter: a rank's second chunk, fourth, ...");
 	if (figure->numbered)
-		rows += canvas_rows(
-			canvas, figure->left, y + LEADING * rows, figure->span, "numbers: microbatches");
-	return rows;
+		canvas_note(&figure->canvas, figure->left, figure->span, "numbers: microbatches");
 }
 
-void pipeline_title(const struct timetable *timetable, const char *name, char *text, size_t size)
+/* In one row or in two: the graph's name, ": ", and the rest. */
+static void pipeline_title(const struct timetable *timetable, const char *name, char *text, size_t size)
 {
 	const char *unit_name;
 	int64_t unit = axis_time_unit(timetable->time, &unit_name);
@@ -280,8 +277,8 @@ static const char *worst_colour(const struct timetable *timetable)
 	return timetable->ranks <= CURVES_MOST ? curve_colours[timetable->worst] : ALARM;
 }
 
-/* What the lines of memory are, with every rank's peak. Returns the rows; canvas NULL: only that. */
-static int draw_rank_names(struct canvas *canvas, const struct figure *figure, double y)
+/* What the lines of memory are, with every rank's peak. */
+static void draw_rank_names(struct figure *figure)
 {
 	const struct timetable *timetable = figure->timetable;
 	struct canvas_key key[CURVES_MOST];
@@ -300,7 +297,7 @@ static int draw_rank_names(struct canvas *canvas, const struct figure *figure, d
 		key[keys++] = (struct canvas_key){ ALARM, name[0], SIGN_LINE };
 		key[keys++] = (struct canvas_key){ GREY, "the others", SIGN_LINE };
 	}
-	return canvas_legend(canvas, figure->left, y, figure->span, key, keys);
+	canvas_legend(&figure->canvas, figure->left, figure->span, key, keys);
 }
 
 static void figure_pipeline_draw_limit(struct figure *figure)
@@ -380,18 +377,13 @@ enum status figure_pipeline(const struct timetable *timetable, const char *name,
 	pipeline_boxes(timetable, SLOT_LEAST / figure.span, figure_pipeline_draw_box, &figure);
 	figure.measuring = false;
 	figure.rank = NONE;
-	double legend = figure.memory_top + MEMORY_HIGH + BOTTOM;
-	double below = paper.unexplained
-		? 6 - BOTTOM
-		: LEADING * (figure_pipeline_draw_legend(NULL, &figure, 0) + draw_rank_names(NULL, &figure, 0)) - 1;
-	if (canvas_open(&figure.canvas, paper, legend + below) != OK)
+	if (canvas_open(&figure.canvas, paper, figure.memory_top + MEMORY_HIGH + BOTTOM) != OK)
 		return fail_memory(error);
 	figure_pipeline_draw_title(&figure, title);
 	draw_ranks(&figure);
 	figure_pipeline_draw_time(&figure, rows);
 	figure_pipeline_draw_memory(&figure);
-	if (!paper.unexplained)
-		draw_rank_names(&figure.canvas, &figure,
-			legend + LEADING * figure_pipeline_draw_legend(&figure.canvas, &figure, legend) + 2);
+	figure_pipeline_draw_legend(&figure);
+	draw_rank_names(&figure);
 	return canvas_close(&figure.canvas, stream, error);
 }

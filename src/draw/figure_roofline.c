@@ -8,7 +8,6 @@
 #define PLOT    162.0
 #define RIGHT   14.0
 #define LEFT    34.0
-#define LEGEND  40.0 /* from the plot to its legend */
 #define BARE    28.0
 #define DOT     2.4  /* points: an op */
 #define GRID    1.0  /* ops as near as this are one dot */
@@ -101,13 +100,12 @@ static void figure_roofline_ops(struct roofs *roofs)
 	}
 }
 
-/* canvas NULL: only the rows. */
-static int figure_roofline_legend(struct canvas *canvas, const struct roofline *roofline, double width)
+static void figure_roofline_legend(struct canvas *canvas, const struct roofline *roofline)
 {
 	struct canvas_key key[LIMIT_COUNT];
 	char note[160];
-	int keys = 0, rows = 0;
-	double y = TOP + PLOT + LEGEND;
+	int keys = 0;
+	double width = canvas->paper.width - 2 * EDGE;
 	FOR_INT(limit, LIMIT_COUNT) {
 		bool seen = false;
 		for (uint32_t i = 0; i < roofline->ops && !seen; i++)
@@ -117,8 +115,8 @@ static int figure_roofline_legend(struct canvas *canvas, const struct roofline *
 	}
 	PRINT_TO(note, "a dot is an op%s, its colour what limits it; %u ops without FLOPs are left out",
 		roofline->share ? " on one device" : "", roofline->others);
-	rows = canvas_rows(canvas, EDGE, y, width, note);
-	return rows + canvas_legend(canvas, EDGE, y + LEADING * rows, width, key, keys);
+	canvas_note(canvas, EDGE, width, note);
+	canvas_legend(canvas, EDGE, width, key, keys);
 }
 
 enum status figure_roofline(const struct roofline *roofline, const char *name, struct canvas_paper paper, FILE *stream,
@@ -130,10 +128,7 @@ enum status figure_roofline(const struct roofline *roofline, const char *name, s
 	if (roofline->ops == 0)
 		return refuse(error, "no op of this step has FLOPs and moves bytes, so it has no roofline");
 	figure_roofline_measure(&roofs, paper.width);
-	double width = paper.width - 2 * EDGE;
-	double height = paper.unexplained ? TOP + PLOT + BARE
-		: TOP + PLOT + LEGEND + LEADING * figure_roofline_legend(NULL, roofline, width) - 4;
-	if (canvas_open(&roofs.canvas, paper, height) != OK)
+	if (canvas_open(&roofs.canvas, paper, TOP + PLOT + BARE) != OK)
 		return fail_memory(error);
 	PRINT_TO(title, "%.150s%s%s", name, roofline->device ? " on " : "",
 		roofline->device ? roofline->device : "");
@@ -144,7 +139,6 @@ enum status figure_roofline(const struct roofline *roofline, const char *name, s
 	if (roofline->vector < roofline->matrix)
 		figure_roofline_roof(&roofs, roofline->vector, "other arithmetic");
 	canvas_box(&roofs.canvas, LEFT, TOP, roofs.span, PLOT, NULL, &frame, NULL);
-	if (!paper.unexplained)
-		figure_roofline_legend(&roofs.canvas, roofline, width);
+	figure_roofline_legend(&roofs.canvas, roofline);
 	return canvas_close(&roofs.canvas, stream, error);
 }

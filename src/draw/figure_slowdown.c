@@ -12,10 +12,11 @@
 #define MARK    2.5
 #define NAMELESS 5.8 /* around a point, where no other name begins */
 #define SAMPLES 240
-#define GREY    SLOWDOWN_NOTHING
-#define BLUE    SLOWDOWN_PLAN
-#define ORANGE  SLOWDOWN_STRATEGY
-#define GREEN   SLOWDOWN_KNAPSACK
+#define GREY    "#E4E4E4" /* where nothing fits */
+/* Okabe and Ito's: lines of plans, marks of strategies, of those that fill a knapsack. */
+#define BLUE    "#0072B2"
+#define ORANGE  "#D55E00"
+#define GREEN   "#009E73"
 
 struct scales {
 	struct canvas canvas;
@@ -156,10 +157,7 @@ enum status figure_slowdown(const struct plan *plan, const struct slowdown *slow
 	};
 	scales.right = (double)slowdown->most + ((double)slowdown->most - scales.left) * 0.03 + 1;
 	scales.unit = axis_unit(slowdown->most, &scales.unit_name);
-	int keys = COUNT_OF(key),
-		rows = canvas_legend(NULL, scales.begin, 0, scales.span, key, keys);
-	if (!(canvas_open(&scales.canvas, paper, TOP + PLOT + (paper.unexplained ? BELOW : LEGEND + LEADING * rows - 6)) ==
-			OK))
+	if (canvas_open(&scales.canvas, paper, TOP + PLOT + BELOW) != OK)
 		return fail_memory(error);
 	figure_slowdown_draw_bound(&scales, slowdown);
 	figure_slowdown_draw_axes(&scales, plan);
@@ -168,7 +166,6 @@ enum status figure_slowdown(const struct plan *plan, const struct slowdown *slow
 		&scales.canvas, scales.begin, TOP, scales.span, PLOT, NULL, &(struct canvas_line){ INK, 0.75, false }, NULL);
 	draw_strategies(&scales, slowdown, plan, &names);
 	draw_present(&scales, plan);
-	if (!paper.unexplained)
-		canvas_legend(&scales.canvas, scales.begin, TOP + PLOT + LEGEND, scales.span, key, keys);
+	canvas_legend(&scales.canvas, scales.begin, scales.span, key, COUNT_OF(key));
 	return canvas_close(&scales.canvas, stream, error);
 }

@@ -75,7 +75,6 @@ static void plot_byte_axis(const struct plot *plot, struct canvas *canvas, const
 #define PANEL   110.0
 #define BETWEEN 24.0 /* two panels */
 #define BELOW   30.0 /* from a plot to the end of its axis' name */
-#define LEGEND  40.0 /* from a plot to its legend */
 #define CLOSE   0.5 /* least over most: an axis from 0 would waste the plot */
 #define MARK    4.0
 #define ALL     "#0072B2"
@@ -135,7 +134,10 @@ static char *others_text(const struct scene *scene, const struct swept *row, uin
 		const char *value = knob->value[row->value[i]];
 		bool plain = !figure_sweep_is_number(value) && strcmp(value, "on") != 0 && strcmp(value, "off") != 0 &&
 			strcmp(value, "auto") != 0;
-		if (i != but && knob->values > 1)
+		/* A change says what becomes of its results in the colour alone, a configuration nothing of what it doesn't. */
+		bool silent = strcmp(knob->name, "results") == 0 ||
+			(strcmp(scene->table->rows_are, "configuration") == 0 && strcmp(value, "none") == 0);
+		if (i != but && knob->values > 1 && !silent)
 			words_add(&words, "%s%s%s%s", words.at ? ", " : "", plain ? "" : knob->name, plain ? "" : " ", value);
 	}
 	return text;
@@ -158,24 +160,26 @@ static void draw_mark(struct canvas *canvas, double x, double y, const char *col
 static void figure_sweep_draw_title(struct scene *scene, const char *name, const char *what)
 {
 	char text[2 * CANVAS_CUT], rest[100], cut[CANVAS_CUT];
-	PRINT_TO(rest, ": %u scenario%s, %s", scene->table->rows, scene->table->rows == 1 ? "" : "s", what);
+	PRINT_TO(rest, ": %u %s%s, %s", scene->table->rows, scene->table->rows_are, scene->table->rows == 1 ? "" : "s", what);
 	double room = scene->canvas.paper.width - EDGE - 2 - canvas_text_width(BOLD, rest);
 	PRINT_TO(text, "%s%s", canvas_cut(BOLD, room, name, cut), rest);
 	canvas_title(&scene->canvas, EDGE, TOP - 16, text);
 }
 
-/* Names of colours, and what a hollow mark says. Returns the rows; canvas NULL: only that. */
-static int figure_sweep_draw_legend(struct canvas *canvas, const struct sweep_table *table, double x, double y,
-	double width, const struct canvas_key *key, int keys, const char *note)
+/* Names of colours, and what a hollow mark says. */
+static void figure_sweep_draw_legend(
+	struct scene *scene, const struct plot *plot, const struct canvas_key *key, int keys, const char *note)
 {
+	const struct sweep_table *table = scene->table;
 	bool over = false;
 	char text[200];
-	int rows = keys > 1 ? canvas_legend(canvas, x, y, width, key, keys) : 0;
+	if (keys > 1)
+		canvas_legend(&scene->canvas, plot->left, plot->wide, key, keys);
 	FOR(i, table->rows)
 		over |= table->row[i].bytes >= 0 && !table->row[i].fits;
 	PRINT_TO(text, "%s%s%s", note, *note && over ? "; " : "",
 		over ? "hollow: over the memory of a device" : "");
-	return rows + canvas_rows(canvas, x, y + LEADING * rows, width, text);
+	canvas_note(&scene->canvas, plot->left, plot->wide, text);
 }
 
 /* ---- time over memory ---- */
@@ -282,11 +286,7 @@ static enum status draw_pareto(struct scene *scene, const char *name, struct can
 	}
 	span_axes(order, count, &plot);
 	plot_place(&plot, paper.width, RIGHT, PLOT_SECONDS);
-	double height = TOP + PARETO +
-		(paper.unexplained ? BELOW
-		: LEGEND +
-					LEADING * figure_sweep_draw_legend(NULL, scene->table, 0, 0, plot.wide, key, keys, note) - 4);
-	if (canvas_open(&scene->canvas, paper, height) != OK)
+	if (canvas_open(&scene->canvas, paper, TOP + PARETO + BELOW) != OK)
 		return fail_memory(error);
 	figure_sweep_draw_title(scene, name, "memory and time");
 	PRINT_TO(label, "time of a %s", scene->time);
@@ -297,8 +297,7 @@ static enum status draw_pareto(struct scene *scene, const char *name, struct can
 		draw_mark(&scene->canvas, plot_x(&plot, order[i].bytes), plot_y(&plot, order[i].seconds),
 			figure_sweep_colour_of(scene, order[i].row), order[i].row->fits,
 			others_text(scene, order[i].row, NONE, text, sizeof text));
-	if (!paper.unexplained)
-		figure_sweep_draw_legend(&scene->canvas, scene->table, plot.left, TOP + PARETO + LEGEND, plot.wide, key, keys, note);
+	figure_sweep_draw_legend(scene, &plot, key, keys, note);
 	return canvas_close(&scene->canvas, stream, error);
 }
 
@@ -463,9 +462,7 @@ static enum status draw_sweep(struct scene *scene, const struct lines *lines, co
 	struct plot plot = { .top = TOP, .high = PANEL, .most_x = 1 };
 	place_panels(scene, timed, paper.width, &plot);
 	double bottom = TOP + PANEL + (timed ? BETWEEN + PANEL : 0);
-	int rows = figure_sweep_draw_legend(NULL, scene->table, 0, 0, plot.wide, key, (int)lines->count, "");
-	if (!(canvas_open(&scene->canvas, paper,
-			  bottom + (paper.unexplained || !rows ? BELOW : LEGEND + LEADING * rows - 4)) == OK))
+	if (canvas_open(&scene->canvas, paper, bottom + BELOW) != OK)
 		return fail_memory(error);
 	figure_sweep_draw_title(scene, name, timed ? "memory and time" : "memory");
 	draw_panel(scene, lines, &plot, false);
@@ -474,9 +471,7 @@ static enum status draw_sweep(struct scene *scene, const struct lines *lines, co
 		draw_panel(scene, lines, &plot, true);
 	}
 	draw_values(scene, &plot);
-	if (!paper.unexplained)
-		figure_sweep_draw_legend(
-			&scene->canvas, scene->table, plot.left, bottom + LEGEND, plot.wide, key, (int)lines->count, "");
+	figure_sweep_draw_legend(scene, &plot, key, (int)lines->count, "");
 	return canvas_close(&scene->canvas, stream, error);
 }
 
@@ -505,32 +500,37 @@ enum status figure_sweep(
 	return draw_sweep(&scene, &lines, name, paper, stream, error);
 }
 
-/* ---- captions ---- */
+/* ---- bars ---- */
 
-enum status sweep_colours(const struct sweep_table *table, bool pareto, char *text, size_t size, struct error *error)
+enum status sweep_bars(
+	const struct sweep_table *table, const char *name, struct curve *curve, uint32_t *curves, struct error *error)
 {
-	struct scene scene = { .table = table };
-	struct words words = { text, size, 0 };
-	struct lines lines = { .count = 0 };
-	char name[200];
-	figure_sweep_look(&scene);
-	if (pareto)
-		choose_colours(&scene);
-	else
-		choose_axis(&scene);
-	text[0] = '\0';
-	if (scene.axis == NONE)
-		return OK;
-	if (pareto) {
-		FOR(i, table->knob[scene.axis].values)
-			words_add(&words, "%s%s (%s)",
-				i ? ", " : "Colours: ", knob_value(&table->knob[scene.axis], i, i == 0, name, sizeof name),
-				curve_colours[i]);
-		return OK;
+	const struct scene scene = { .table = table };
+	uint32_t graph = 0;
+	bool ranked = strcmp(table->rows_are, "configuration") == 0;
+	char first[60] = "";
+	if (ranked && table->rows > BARS_MOST)
+		PRINT_TO(first, ", the first %u of %u", BARS_MOST, table->rows);
+	while (graph < table->knobs && strcmp(table->knob[graph].name, "graph") != 0)
+		graph++;
+	*curves = 0;
+	FOR(i, table->rows) {
+		const struct swept *row = &table->row[i];
+		if (row->bytes < 0)
+			continue;
+		if (ranked && *curves == BARS_MOST)
+			break;
+		if (*curves == BARS_MOST)
+			return refuse(error, "more than %u %ss: that many bars can't be told apart; --view pareto takes any number",
+				BARS_MOST, table->rows_are);
+		struct curve *next = &curve[(*curves)++];
+		*next = (struct curve){ .seconds = row->seconds };
+		others_text(&scene, row, graph, next->name, sizeof next->name);
+		PRINT_TO(next->graph, "%.120s%s", graph < table->knobs ? table->knob[graph].value[row->value[graph]] : name, first);
+		double known = 0;
+		FOR_INT(part, LEDGER_PARTS)
+			known += (double)(next->part[part] = (int64_t)row->part[part]);
+		next->part[LEDGER_PARTS] = known > 0 ? 0 : (int64_t)row->bytes;
 	}
-	TRY(find_lines(&scene, &lines, error));
-	for (uint32_t k = 0; lines.count > 1 && k < lines.count; k++)
-		words_add(&words, "%s%s (%s%s)", k ? ", " : "Lines: ", line_text(&scene, &lines, k, name, sizeof name),
-			curve_colours[k], k % 2 ? ", dashed" : "");
-	return OK;
+	return *curves ? OK : refuse(error, "no %s has a plan", table->rows_are);
 }

@@ -15,7 +15,6 @@
  *     dot_child     runs tidemark-dot, which reads DOT
  *     python_child  runs the readers in Python, in src/read/python
  *     plan_file     plan files as JSON
- *     sweep_file    what a sweep wrote, as a table
  *     out_of_memory  the text of an out-of-memory error
  *     launch        reads launchers' configurations
  *     launch_keys   their keys, launch_keys.txt

@@ -47,7 +47,7 @@ static void add_scenario(const json_t *scenario, struct words *words)
 		words_add(words, "; %s", json_is_string(pin) ? json_string_value(pin) : "");
 }
 
-static enum status caption_files_add_plan(const char *path, int line, struct words *words, struct error *error)
+static enum status caption_files_add_plan(const char *path, struct words *words, struct error *error)
 {
 	struct error wrong = { 0 };
 	json_t *plan = plan_file_read(path, &wrong);
@@ -56,8 +56,6 @@ static enum status caption_files_add_plan(const char *path, int line, struct wor
 	const json_t *peak = json_object_get(json_object_get(plan, "memory"), "peak_without_workspace_bytes");
 	words_add(words, "\n");
 	words_add_quoted(words, path);
-	if (line >= 0)
-		words_add(words, " (%s%s)", curve_colours[line % (int)CURVES_MOST], line % 2 ? ", dashed" : "");
 	if (json_is_integer(peak))
 		words_add(words, ": peak %s", BYTES(json_integer_value(peak)));
 	add_scenario(json_object_get(plan, "scenario"), words);
@@ -66,53 +64,34 @@ static enum status caption_files_add_plan(const char *path, int line, struct wor
 	return OK;
 }
 
-/* Of plan files over each other: a line each, with its colour, its peak and the knobs that aren't at their defaults.
+/* Of plan files over each other: each with its peak and the knobs that aren't at their defaults.
  * Standard input was read by the figure: of it nothing is said. BAD_INPUT where one is no plan file. */
 static enum status caption_add_plans(
-	char *const *path, int paths, bool bars, struct words *words, struct error *error)
+	char *const *path, int paths, const char *help, struct words *words, struct error *error)
 {
-	words_add(words,
-		bars ? "What each of %d plans needs, stacked by part."
-			 : "Live memory over the order of %d plans, a line each; a square is a plan's peak.",
-		paths);
-	for (int part = 0; bars && part < LEDGER_PARTS; part++)
-		words_add(words, "%s%s (%s)", part ? ", " : "\nFrom the left: ", ledger[part].key, bar_colours[part]);
+	words_add(words, "%d plan%s: %s.", paths, paths == 1 ? "" : "s", help);
 	FOR_INT(i, paths)
 		if (!is_standard(path[i]))
-			TRY(caption_files_add_plan(path[i], bars ? -1 : i, words, error));
+			TRY(caption_files_add_plan(path[i], words, error));
 	return OK;
 }
 
 /* ---- sweeps ---- */
 
-/* Of a sweep's figure: what its colours are, and the values of the knobs that it varies. BAD_INPUT where it is no
- * sweep. */
-static enum status caption_add_sweep(const char *path, bool pareto, struct words *words, struct error *error)
+/* Of a sweep's figure: the values of the knobs that it varies. BAD_INPUT where it is no sweep. */
+static enum status caption_add_sweep(const char *path, const char *help, struct words *words, struct error *error)
 {
 	struct sweep_table table;
-	char colours[2000] = "";
-	words_add(words,
-		pareto ? "Every scenario's memory and time, and those that no other one beats: "
-		: "Memory and time over the values of a knob, a line for each combination of the others: ");
+	words_add(words, "%s: ", help);
 	words_add_quoted(words, path);
 	words_add(words, ".");
 	if (is_standard(path))
 		return OK;
 	enum status status = sweep_file_read(path, &table, error);
-	if (status == OK)
-		status = sweep_colours(&table, pareto, colours, sizeof colours, error);
-	if (status == OK && *colours)
-		words_add(words, "\n%s.", colours);
-	if (status == OK)
-		words_add(words, "\nHollow: over the memory of a device.%s\n\nVaried:",
-			pareto ? " Joined and named: none that fits has less of both." : "");
 	for (uint32_t i = 0; status == OK && i < table.knobs; i++)
 		FOR(k, table.knob[i].values)
-			words_add(words, "%s%s%s%s",
-				k ? ","
-				: i ? "; "
-				: " ",
-				k ? "" : table.knob[i].name, k ? "" : "=", table.knob[i].value[k]);
+			words_add(words, "%s%s%s%s", k ? "," : i ? "; " : "\n\nVaried: ", k ? "" : table.knob[i].name, k ? "" : "=",
+				table.knob[i].value[k]);
 	if (status == OK)
 		words_add(words, ".");
 	sweep_table_done(&table);
@@ -137,90 +116,7 @@ static const char *help_of(const struct export_options *options)
 	return help ? help : "";
 }
 
-/* The first groups of those that are there, in the order in which the timeline stacks them. */
-static enum status caption_add_groups(
-	const struct plan *plan, const char *between, int groups, struct words *words, struct error *error)
-{
-	int64_t (*bytes)[GROUP_COUNT] = timeline_groups(plan);
-	if (!bytes)
-		return fail_memory(error);
-	FOR_INT(group, groups) {
-		bool there = false;
-		for (uint32_t i = 0; i < plan->graph->ops && !there; i++)
-			there = bytes[i][group] > 0;
-		if (there)
-			words_add(words, "%s%s (%s)", between, group_names[group], group_colours[group]);
-		between = there ? ", " : between;
-	}
-	words_add(words, ".");
-	mem_free(bytes);
-	return OK;
-}
-
-static enum status add_timeline(const struct plan *plan, struct words *words, struct error *error)
-{
-	char note[300] = "";
-	timeline_note(plan, note, sizeof note);
-	if (*note)
-		words_add(words, "\n%c%s.", note[0] - 'a' + 'A', note + 1);
-	int64_t limit = timeline_limit(plan, plan_peak(plan));
-	if (limit >= 0)
-		words_add(words, "\nLine: memory limit %s.", bytes_text(limit, note, 32));
-	return caption_add_groups(plan, "\nFrom below: ", GROUP_COUNT, words, error);
-}
-
-/* What the colours of slots stand for: those that are there. */
-static void add_passes(const struct timetable *timetable, struct words *words)
-{
-	bool there[PIPELINE_PARTS] = {
-		[PART_FORWARD] = true, [PART_BACKWARD] = true, [PART_UPDATE] = timetable->time > timetable->pipeline_time
-	};
-	const char *between = "\nColours: ";
-	FOR(i, timetable->slots * timetable->ranks)
-		there[PART_WEIGHT] |= timetable_slot(timetable, i / timetable->slots, i % timetable->slots)->pass == PASS_WEIGHT;
-	FOR_INT(part, PIPELINE_PARTS)
-		if (there[part]) {
-			words_add(words, "%s%s (%s)", between, pipeline_names[part], pipeline_colours[part]);
-			between = ", ";
-		}
-	words_add(words, ".");
-}
-
-/* As the figure's title has it: schedule, ranks, microbatches, bubble and time. */
-static enum status add_pipeline(
-	const struct plan *plan, const struct export_options *options, struct words *words, struct error *error)
-{
-	char title[300];
-	OWN(timetable) timetable;
-	TRY(plan_timetable(plan, options->rules_file, &timetable, error));
-	pipeline_title(&timetable, "", title, sizeof title); /* the name stands above */
-	words_add(words, "\n%s. Numbers in slots are microbatches; below is what a device of each rank holds.", title + 2);
-	add_passes(&timetable, words);
-	return OK;
-}
-
-/* The figure's title, and each phase's part in words. */
-static enum status caption_add_time(
-	const struct plan *plan, const struct export_options *options, struct words *words, struct error *error)
-{
-	struct step_shares shares;
-	char text[300], name[200];
-	TRY(time_shares(plan, options, &shares, error));
-	time_title(&shares, figure_subject(plan, name, sizeof name), text, sizeof text);
-	words_add(words, "\n%s.", text);
-	FOR_INT(limit, STEP_LIMITS) {
-		int64_t sum = 0;
-		FOR_INT(part, STEP_PARTS)
-			sum += shares.time[part][limit];
-		if (sum > 0)
-			words_add(words, "\nLimited by %s (%s): %.1f %% of the time.", step_limit_names[limit],
-				time_colours[limit], 100.0 * (double)sum / (double)shares.total);
-	}
-	return OK;
-}
-
-static enum status add_contents(
-	const struct plan *plan, const struct export_options *options, struct words *words, struct error *error)
+static void add_contents(const struct plan *plan, const struct export_options *options, struct words *words)
 {
 	const char *help = help_of(options);
 	char name[400];
@@ -230,23 +126,6 @@ static enum status add_contents(
 		BYTES(plan_peak(plan)), plan_peak(plan),
 		BYTES(plan_arena(plan)), plan_arena(plan));
 	words_add(words, plan->speed.devices > 1 ? "; of one of %u devices." : ".", plan->speed.devices);
-	if (shows(options, "timeline"))
-		return add_timeline(plan, words, error);
-	if (shows(options, "map"))
-		return caption_add_groups(plan, "\nColours: ", GROUP_WORKSPACE, words, error);
-	if (shows(options, "time"))
-		return caption_add_time(plan, options, words, error);
-	if (shows(options, "mesh"))
-		words_add(words,
-			"\nColours, of the budget of a device, or without one of what the fullest holds: below 80 %% (%s), 80 to "
-			"100 %% (%s), over it (%s).",
-			grid_level_colours[GRID_LOW], grid_level_colours[GRID_HIGH], grid_level_colours[GRID_OVER]);
-	if (shows(options, "slowdown"))
-		words_add(words,
-			"\nColours: " SLOWDOWN_NOTHING ": where no plan is, in any order, proved; " SLOWDOWN_PLAN
-			": plans found; " SLOWDOWN_STRATEGY ": published strategies; " SLOWDOWN_KNAPSACK
-			": knapsack at %% of saved bytes; cross: this plan.");
-	return shows(options, "pipeline") ? add_pipeline(plan, options, words, error) : OK;
 }
 
 /* ---- knobs and command ---- */
@@ -290,10 +169,11 @@ enum status caption_write(const struct plan *plan, const struct export_options *
 {
 	size_t room = caption_room_for(command, commands);
 	struct words words = { mem_alloc(1, room), room, 0 };
-	enum status status = words.text ? add_contents(plan, options, &words, error) : fail_memory(error);
+	enum status status = words.text ? OK : fail_memory(error);
 	if (status == OK) {
+		add_contents(plan, options, &words);
 		words.size = CAPTION_ROOM; /* pins without end leave room for the command */
-		words_add(&words, "\n\n");
+		words_add(&words, "%s\n\n", options->said->text);
 		caption_add_knobs(&plan->scenario, &words);
 		words.size = room;
 		add_command(command, commands, &words);
@@ -311,9 +191,9 @@ enum status caption_write_files(char *const *path, int paths, const struct expor
 	if (!words.text)
 		return fail_memory(error);
 	words.size = CAPTION_ROOM; /* files without end leave room for the command */
-	enum status status = !sweep_figure_view(options->view)
-		? caption_add_plans(path, paths, shows(options, "bars"), &words, error)
-		: caption_add_sweep(*path, shows(options, "pareto"), &words, error);
+	enum status status = sweep_figure_view(options->view) ? caption_add_sweep(*path, help_of(options), &words, error)
+		: caption_add_plans(path, paths, help_of(options), &words, error);
+	words_add(&words, "%s", options->said->text);
 	words.size = room;
 	if (status == OK) {
 		add_command(command, commands, &words);

@@ -10,25 +10,28 @@ char *caption_knob(const json_t *value, int knob, char *text, size_t size);
 /* "Knobs: batch=8, zero=3; the others at their defaults.", and on a line of its own what pins there are. O(knobs). */
 void caption_add_knobs(const struct scenario *scenario, struct words *words);
 /* Of a figure of one plan. command: the words of the command line behind the program's name. BAD_INPUT, NO_MEMORY. */
+#define CAPTION_SAID 4000 /* bytes of what legends say, in options->said */
 enum status caption_write(const struct plan *plan, const struct export_options *options, char *const *command,
 	int commands, FILE *stream, struct error *error);
 /* Of a figure of files: several plans over each other, a sweep. */
 enum status caption_write_files(char *const *path, int paths, const struct export_options *options,
 	char *const *command, int commands, FILE *stream, struct error *error);
 
-/* sweep_figures: figures of what `tidemark sweep` wrote. */
+/* file_figures: figures of what commands wrote: sweeps, searches, fits, layouts and plan files. */
 
-/* Whether that view is drawn of a sweep's lines: pareto, sweep. */
+/* Whether that view is drawn of a sweep's lines alone: pareto, sweep. */
 bool sweep_figure_view(const char *view);
-/* Draws a file of a sweep's lines. BAD_INPUT: it is no such file, or it can't be drawn so. */
-enum status sweep_figure_write(const char *path, const struct export_options *options, enum export_kind_id kind,
-	FILE *stream, struct error *error);
-/* A row of the export table: of a plan there is no such figure. */
+/* Whether these are such files, by the view and the first one's content, and no graph. */
+bool file_figure(char *const *path, int paths, const struct export_options *options);
+/* Draws them. BAD_INPUT: a file is none of what the view is drawn of. */
+enum status file_figure_write(char *const *path, int paths, const struct export_options *options,
+	enum export_kind_id kind, FILE *stream, struct error *error);
+/* A row of the export table: of a graph there is no such figure. */
 enum status sweep_figure_refuse(const struct export_job *job);
 
 /* plan_curves: live bytes of plans as their files have them, drawn over each other. */
 
-/* Whether several plan files can be written so: the views timeline and bars as svg, pdf, png or tikz, timeline as
+/* Whether several plan files can be written so: the views timeline, bars and gap as svg, pdf, png or tikz, timeline as
  * csv. */
 bool plan_curves_kind(const struct export_options *options, enum export_kind_id kind);
 /* Sums up what the files' layouts say is alive at each op, and draws a line for each, or writes them as CSV: plan,
@@ -38,8 +41,8 @@ bool plan_curves_kind(const struct export_options *options, enum export_kind_id 
 enum status plan_curves_write(char *const *path, uint32_t paths, const struct export_options *options,
 	enum export_kind_id kind, FILE *stream, struct error *error);
 
-/* A row of the export table: of one plan there are no bars. */
-enum status plan_bars_refuse(const struct export_job *job);
+/* A row of the export table: how far the orderer's best was above its bound, over its time. */
+enum status export_gap(const struct export_job *job);
 
 /* beside_report: two plans laid over each other, as text, JSON, a table and a figure. */
 

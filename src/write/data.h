@@ -87,9 +87,6 @@ enum status export_roofline(const struct export_job *job);
  * times are unknown, and of a pipeline. O(graph). */
 enum status time_of_step(const struct plan *plan, const struct export_options *options, struct plan_time **time,
 	struct plan_time **own, struct error *error);
-/* What a plan's step takes on a device; of a pipeline on the rank that the plan shows. OK or NO_MEMORY. O(graph). */
-enum status time_shares(
-	const struct plan *plan, const struct export_options *options, struct step_shares *shares, struct error *error);
 enum status export_time(const struct export_job *job);
 
 /* dot: a graph as DOT in the full dialect (docs/design.md section 6: ops and tensors are both nodes). */

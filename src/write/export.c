@@ -66,6 +66,11 @@ static enum status export_write_csv(const struct export_job *job)
 	return OK;
 }
 
+static enum status export_write_report(const struct export_job *job)
+{
+	return (job->kind == EXPORT_csv ? export_write_csv : export_write_text)(job);
+}
+
 const struct export_kind export_kinds[EXPORT_KIND_COUNT] = {
 #define X(name, plan, help) { #name, help, plan },
 	EXPORT_KINDS(X)
@@ -79,8 +84,7 @@ const struct export_kind export_kinds[EXPORT_KIND_COUNT] = {
 const struct export_view export_views[] = {
 	{ NULL, NULL, AS(native), false, write_native },
 	{ NULL, NULL, AS(json), false, export_write_json },
-	{ NULL, NULL, AS(csv), false, export_write_csv },
-	{ NULL, NULL, AS(text), false, export_write_text },
+	{ NULL, NULL, AS(csv) | AS(text), false, export_write_report },
 	{ NULL, NULL, AS(minimalloc), false, export_minimalloc },
 	{ NULL, NULL, AS(trace), false, export_trace },
 	{ NULL, NULL, AS(memory_viz), false, export_memory_viz },
@@ -99,8 +103,11 @@ const struct export_view export_views[] = {
 	{ "segments", "what order=roam chose: segments, waists, update branches", AS(csv), false, segments_csv },
 	{ "timeline", "live memory over the order, by kind; timeline:time: over time, with the device's streams", FIGURES,
 		true, export_over_order },
-	{ "bars", "what several plans need, a bar for each plan file, by graph, stacked by part", FIGURES, true,
-		plan_bars_refuse },
+	{ "bars",
+		"of plan files, or of what sweep, search or fit wrote: what each plan needs as a bar, stacked by part, by graph",
+		FIGURES, true, sweep_figure_refuse },
+	{ "gap", "how far the order's peak was above its lower bound, over the solver's time", AS(csv) | FIGURES, true,
+		export_gap },
 	{ "map", "every buffer as a box: steps by addresses; map:time: over time", FIGURES, true, export_over_order },
 	{ "slowdown", "extra time over memory with recomputation: the bound, plans, published strategies",
 		AS(csv) | FIGURES, true, export_slowdown },
@@ -114,7 +121,8 @@ const struct export_view export_views[] = {
 	{ "roofline", "every op's FLOPs a second over its FLOPs a byte, below the roofs of the device",
 		AS(csv) | FIGURES, true, export_roofline },
 	{ "pareto",
-		"of what `sweep` wrote, in place of GRAPH: every scenario's memory and time, and those that no other one beats",
+		"of what `sweep`, search or fit wrote, in place of GRAPH: every scenario's memory and time, and those that no "
+		"other one beats",
 		FIGURES, true, sweep_figure_refuse },
 	{ "sweep",
 		"of what `sweep` wrote: memory and time over the values of a knob, a line for each combination of the others",

@@ -20,7 +20,7 @@
  *     segments        ROAM's segments
  *     plan_curves     several plan files over each other
  *     beside_report   two plans of different graphs
- *     sweep_figures   a sweep's lines as figures
+ *     file_figures    what commands wrote as figures
  *     caption         a figure's caption
  *     data            formats of other programs, as follow
  *     minimalloc      MiniMalloc's CSV
@@ -43,6 +43,7 @@ struct export_options {
 	const char *rules_file; /* a user's operator rules, or NULL */
 	double width;           /* figures: points; 0: a page's text width */
 	bool no_title, no_legend;/* figures: what a paper's caption says */
+	struct words *said;     /* figures: gets what their legends say, or NULL */
 };
 
 /* X(name, needs a plan (else the graph alone), help) */
@@ -93,7 +94,7 @@ static inline struct canvas_paper export_paper(const struct export_options *opti
 		: kind == EXPORT_png ? CANVAS_PNG
 		: kind == EXPORT_tikz ? CANVAS_TIKZ
 		: CANVAS_PDF,
-		options->width > 0 ? options->width : CANVAS_PAGE, options->no_title, options->no_legend };
+		options->width > 0 ? options->width : CANVAS_PAGE, options->no_title, options->no_legend, options->said };
 }
 
 struct export_kind { const char *name, *help; bool needs_plan; };

@@ -6,7 +6,6 @@
 #include "src/base/json.h"
 #include "src/draw/device_grid.h"
 
-#define BESIDE     380.0 /* from that width on the legend is beside the axes */
 #define MARGIN     10.0
 #define TOP        24.0
 #define NUMBERED   20.0 /* squares of that size hold a number */
@@ -98,24 +97,21 @@ static void draw_device(
 		canvas_text(canvas, x + size / 2, y + size / 2 + 2.5, CANVAS_SMALL, ANCHOR_MIDDLE, false, INK, text);
 }
 
-/* The axes, and beside or below them what colours stand for. Returns the lower edge; canvas NULL: only that. */
-static double write_mesh_draw_notes(struct canvas *canvas, const struct device_grid *grid, double width, double y)
+/* The axes, and below them what colours stand for. */
+static void write_mesh_draw_notes(struct canvas *canvas, const struct device_grid *grid)
 {
 	struct canvas_key key[GRID_LEVELS];
 	char text[120], word[32];
-	bool beside = width >= BESIDE && grid->axes > 0;
-	double x = beside ? width * 0.45 : MARGIN, below = y + (beside ? 0 : LEADING * grid->axes);
+	double width = canvas->paper.width - 2 * MARGIN;
 	int keys = GRID_LEVELS - (grid->limit < 0);
-	for (uint32_t i = 0; canvas && i < grid->axes; i++)
-		canvas_label(canvas, MARGIN, y + LEADING * i, ANCHOR_START, device_grid_axis_text(&grid->axis[i], text, sizeof text));
+	FOR(i, grid->axes)
+		canvas_note(canvas, MARGIN, width, device_grid_axis_text(&grid->axis[i], text, sizeof text));
 	PRINT_TO(text, "%s at the peak; the %s is %s", grid->unit_name, grid->limit >= 0 ? "budget" : "most",
 		bytes_text(grid->limit >= 0 ? grid->limit : grid->most, word, sizeof word));
-	if (canvas)
-		canvas_label(canvas, x, below, ANCHOR_START, text);
+	canvas_note(canvas, MARGIN, width, text);
 	FOR_INT(level, keys)
 		key[level] = (struct canvas_key){ grid_level_colours[level], grid_level_names[level], SIGN_BOX };
-	below += 12 + LEADING * canvas_legend(canvas, x, below + 12, width - x - MARGIN, key, keys);
-	return LARGER(below, y + LEADING * grid->axes);
+	canvas_legend(canvas, MARGIN, width, key, keys);
 }
 
 static enum status figure_mesh(
@@ -124,10 +120,8 @@ static enum status figure_mesh(
 	struct placing placing = write_mesh_place(grid, paper.width);
 	struct canvas canvas;
 	double rows = (grid->nodes + placing.across - 1) / placing.across * placing.high;
-	double notes = TOP + rows + 12;
 	char text[CANVAS_CUT + 100], rest[100], cut[CANVAS_CUT];
-	if (!(canvas_open(
-			  &canvas, paper, paper.unexplained ? notes : write_mesh_draw_notes(NULL, grid, paper.width, notes)) == OK))
+	if (canvas_open(&canvas, paper, TOP + rows + 4) != OK)
 		return fail_memory(error);
 	PRINT_TO(rest, " on %u device%s in %u node%s", grid->devices, grid->devices == 1 ? "" : "s",
 		grid->nodes, grid->nodes == 1 ? "" : "s");
@@ -138,8 +132,7 @@ static enum status figure_mesh(
 		write_mesh_draw_node(&canvas, grid, &placing, node);
 	FOR(device, grid->devices)
 		draw_device(&canvas, grid, &placing, device);
-	if (!paper.unexplained)
-		write_mesh_draw_notes(&canvas, grid, paper.width, notes);
+	write_mesh_draw_notes(&canvas, grid);
 	return canvas_close(&canvas, stream, error);
 }
 

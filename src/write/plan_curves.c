@@ -46,6 +46,22 @@ static enum status plan_curves_sum_up(const json_t *plan, struct curve *curve, s
 	return OK;
 }
 
+/* What the orderer said of itself, where it was logged. */
+static enum status plan_curves_take_run(const json_t *plan, struct curve *curve, struct error *error)
+{
+	const json_t *run = json_object_get(plan, "run"), *list = json_object_get(run, "progress"), *one;
+	size_t i;
+	curve->solved = json_number_value(json_object_get(json_object_get(run, "seconds"), "order"));
+	if (json_array_size(list) > IMPROVEMENTS_MOST)
+		return refuse(error, "run.progress: more than %u points", IMPROVEMENTS_MOST);
+	if (!(MAKE(curve->gap, IMPROVEMENTS_MOST)))
+		return fail_memory(error);
+	json_array_foreach(list, i, one)
+		curve->gap[curve->gaps++] = (struct gap_point){ json_number_value(json_object_get(one, "seconds")),
+			json_integer_value(json_object_get(one, "peak_bytes")), json_integer_value(json_object_get(one, "bound_bytes")) };
+	return OK;
+}
+
 static enum status read_curve(const char *path, struct curve *curve, json_t **file, struct error *error)
 {
 	const char *name = strrchr(path, '/');
@@ -64,12 +80,9 @@ static enum status read_curve(const char *path, struct curve *curve, json_t **fi
 		int64_t bytes = json_integer_value(json_object_get(parts, ledger[part].key));
 		curve->part[part] = bytes > 0 && bytes < BYTES_MAX / LEDGER_PARTS ? bytes : 0;
 	}
-	enum status status = plan_curves_sum_up(plan, curve, error);
-	if (status != OK) {
-		mem_free(curve->live);
-		curve->live = NULL;
-	}
-	return status;
+	curve->seconds = json_number_value(json_object_get(json_object_get(plan, "speed"), "step_seconds"));
+	TRY(plan_curves_take_run(plan, curve, error));
+	return plan_curves_sum_up(plan, curve, error);
 }
 
 /* Lines are named by the knobs in which their plans differ, where that tells all of them apart. */
@@ -110,7 +123,7 @@ static void plan_curves_write_csv(const struct curve *curve, uint32_t curves, FI
 bool plan_curves_kind(const struct export_options *options, enum export_kind_id kind)
 {
 	return options->view && ((strcmp(options->view, "timeline") == 0 && (export_is_picture(kind) || kind == EXPORT_csv)) ||
-		(strcmp(options->view, "bars") == 0 && export_is_picture(kind)));
+		((strcmp(options->view, "bars") == 0 || strcmp(options->view, "gap") == 0) && export_is_picture(kind)));
 }
 
 enum status plan_curves_write(char *const *path, uint32_t paths, const struct export_options *options,
@@ -133,18 +146,39 @@ enum status plan_curves_write(char *const *path, uint32_t paths, const struct ex
 	if (status == OK && export_is_picture(kind))
 		plan_curves_name(plan, curve, curves);
 	if (status == OK && export_is_picture(kind))
-		status = (bars ? figure_needs : figure_curves)(
+		status = (bars ? figure_needs : *options->view == 'g' ? figure_gap : figure_curves)(
 			curve, curves, export_paper(options, kind), stream, error);
 	else if (status == OK)
 		plan_curves_write_csv(curve, curves, stream);
 	while (curves > 0) {
 		json_decref(plan[--curves]);
 		mem_free(curve[curves].live);
+		mem_free(curve[curves].gap);
 	}
 	return status;
 }
 
-enum status plan_bars_refuse(const struct export_job *job)
+enum status export_gap(const struct export_job *job)
 {
-	return refuse(job->error, "the view bars is drawn of several plan files: tidemark export --view bars A.json B.json");
+	const struct ordered *ordered = job->plan->ordered;
+	struct curve curve = { .solved = ordered->run.seconds };
+	char text[64];
+	HELD struct gap_point *MAKE(gap, ordered->improvements);
+	if (!gap)
+		return fail_memory(job->error);
+	figure_subject(job->plan, curve.graph, sizeof curve.graph);
+	knob_text(K_order, job->plan->scenario.value[K_order], text, sizeof text);
+	PRINT_TO(curve.name, "order=%s", text);
+	curve.gap = gap;
+	if (job->kind == EXPORT_csv)
+		fputs("seconds,ticks,peak_bytes,bound_bytes,by\n", job->stream);
+	FOR(i, ordered->improvements) {
+		const struct improvement *step = &ordered->improvement[i];
+		gap[curve.gaps++] = (struct gap_point){ step->seconds, step->peak, step->bound };
+		if (job->kind == EXPORT_csv)
+			fprintf(job->stream, "%.6f,%" PRIu64 ",%" PRId64 ",%" PRId64 ",%s\n", step->seconds, step->ticks, step->peak,
+				step->bound, step->winner);
+	}
+	return job->kind == EXPORT_csv ? OK
+		: figure_gap(&curve, 1, export_paper(job->options, job->kind), job->stream, job->error);
 }

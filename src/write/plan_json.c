@@ -439,6 +439,17 @@ static void write_run(const struct plan *plan, struct json *json)
 	}
 	json_close(json);
 	json_write_bool(json, "limited", plan_cut_short(plan));
+	json_open_array(json, "progress");
+	FOR(i, plan->ordered->improvements) {
+		const struct improvement *step = &plan->ordered->improvement[i];
+		json_open_object(json, NULL);
+		json_write_real(json, "seconds", step->seconds, 6);
+		json_write_integer(json, "ticks", (int64_t)step->ticks);
+		json_write_integer(json, "peak_bytes", step->peak);
+		json_write_integer(json, "bound_bytes", step->bound);
+		json_close(json);
+	}
+	json_close(json);
 	json_close(json);
 }
 

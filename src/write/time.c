@@ -24,7 +24,8 @@ enum status time_of_step(const struct plan *plan, const struct export_options *o
 	return *time ? OK : fail_memory(error);
 }
 
-enum status time_shares(
+/* What a plan's step takes on a device; of a pipeline on the rank that the plan shows. O(graph). */
+static enum status time_shares(
 	const struct plan *plan, const struct export_options *options, struct step_shares *shares, struct error *error)
 {
 	const struct sharded *sharded = plan->sharded;

@@ -29,6 +29,7 @@ struct improvement {
 	uint64_t ticks;
 	int64_t peak, bound;
 	const char *winner;
+	double seconds; /* since it began */
 };
 #define IMPROVEMENTS_MOST 200u      /* kept; of more, the first ones and the last */
 
@@ -41,6 +42,7 @@ struct ordered {
 	uint32_t *position;         /* [ops] of each op */
 	uint32_t peak_position;     /* NONE in a graph without ops */
 	int64_t program_peak;       /* of the program order */
+	double begun;               /* seconds of the clock when the orderer was called */
 	struct improvement *improvement; /* [improvements] in the order found; none for quick results */
 	uint32_t improvements;
 	struct stage_run run;

@@ -127,7 +127,8 @@ static void log_improvement(void *context, uint64_t ticks, int64_t peak, int64_t
 	struct ordered *ordered = context;
 	if (ordered->improvements < IMPROVEMENTS_MOST)
 		ordered->improvements++;
-	ordered->improvement[ordered->improvements - 1] = (struct improvement){ ticks, peak, bound, winner };
+	ordered->improvement[ordered->improvements - 1] = (struct improvement){ ticks, peak, bound, winner,
+		clock_seconds(CLOCK_MONOTONIC) - ordered->begun };
 }
 
 static size_t find_blob(void *store, const uint64_t key[2], void *data, size_t bytes)
@@ -209,6 +210,7 @@ struct ordered *stage_order(
 	atomic_store(&ordered->references, 1);
 	ordered->graph = graph_retain(graph);
 	ordered->key = key;
+	ordered->begun = begin;
 	enum status status = scenario_problem(graph, scenario, &ordered->problem, error);
 	if (status == OK) {
 		status = run_order(stage, scenario, quick, ordered);
