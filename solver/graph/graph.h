@@ -422,6 +422,13 @@ uint32_t graph_find_tensor(const struct graph *graph, const char *name);
 /* A tensor of no bytes that an offload wrote: what it stands for waits in the host's memory to be fetched. O(1). */
 bool graph_in_host(const struct graph *graph, uint32_t tensor);
 
+/* A copy to the host that is there in the next step, too: optimizer state, not what waits between the passes. */
+static inline bool offload_stays(const struct graph *graph, uint32_t op)
+{
+	return graph->op[op].added == ADDED_OFFLOAD && csr_length(&graph->writes, op) == 1 &&
+		graph->storage[graph->tensor[graph->writes.item[graph->writes.start[op]]].storage].live_out;
+}
+
 /* What an op reads, then what it writes. */
 static inline uint32_t graph_argument(const struct graph *graph, uint32_t op, uint32_t k)
 {

@@ -104,3 +104,14 @@ struct offload_window { uint32_t storage, gone, back; };
  */
 struct graph *offload_apply(const struct graph *step, const struct activations *activations,
 	const struct offload_window *window, uint32_t windows, struct error *error);
+
+#define HOST_STATE_BYTES (1 << 16) /* smaller states stay on the device */
+
+/* The step with its optimizer state in the host's memory: each parameter's comes (tidemark.fetch) while those before
+ * are updated, and goes back (tidemark.offload, tidemark.offload_wait) while the next are, so that some five are on the
+ * device. What stands for it in the host keeps its name, takes no bytes and is replaced by what goes back.
+ * order: [ops] in which the step's ops then run, valid. State of `room` bytes at the most, in the order of the
+ * storages, which only updates touch and which isn't replaced; what is below HOST_STATE_BYTES stays. *states, *bytes:
+ * what moved; the step itself, where nothing does. A new reference, or NULL with *error. O(graph log states). */
+struct graph *offload_states(
+	struct graph *step, const uint32_t *order, int64_t room, uint32_t *states, int64_t *bytes, struct error *error);

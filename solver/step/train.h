@@ -20,6 +20,7 @@
  *     replayable      what can be computed again, and what that costs
  *     replay          a step while it is written with copies
  *     recompute       computes again in the backward pass; offloads
+ *     host_states     optimizer state that waits in the host's memory
  *     late_reruns     what runs again, not before the backward pass comes there
  *     late_casts      gradients cast where they are read
  *     float8          matrix products with 8-bit operands

@@ -182,7 +182,7 @@ static enum status transform_graph(struct check *check)
 	struct stage_context stage = { .store = store_new(), .control = &control, .rules = check->rules,
 		.shard_decider = shard_decision, .shard_context = &claim, .witness = made_check, .witness_context = check };
 	bool sends = json_object_get(json_object_get(check->plan, "recompute"), "offloaded") != NULL;
-	struct plan_wish wish = { .margin = margin, .alone = check->scenario.value[K_offload] && !sends };
+	struct plan_wish wish = { .margin = margin, .alone = (check->scenario.value[K_offload] & HOSTS_SAVED) && !sends };
 	struct transformed *transformed = NULL;
 	if (stage.store)
 		transformed = stage_transform(&stage, input, &check->scenario, &wish, false, check->error);

@@ -327,6 +327,10 @@ static struct waiting check_layout_sent_by(const struct check *check, uint32_t o
 	uint32_t tensor = graph->reads.item[graph->reads.start[op]], copy = graph->writes.item[graph->writes.start[op]];
 	struct waiting waiting = { 0, check->bytes[graph->tensor[tensor].storage], check->position[op], check->position[op],
 		tensor, 0 };
+	if (graph->tensor[copy].kind == KIND_OUTPUT) {   /* there in the step before, and in the next */
+		waiting.first = 0;
+		waiting.last = graph->ops - 1;
+	}
 	FOR(reader, graph->ops)
 		FOR_ITEMS(read, &graph->reads, reader)
 			if (read == copy && check->position[reader] > waiting.last)

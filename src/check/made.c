@@ -338,6 +338,11 @@ static enum status check_same(struct check *check, const struct graph *before, c
 	return values_check(check, check->rules, before, after, 0);
 }
 
+static enum status check_states(struct check *check, const struct graph *before, const struct graph *after)
+{
+	return values_check(check, check->rules, before, after, VALUES_STATES);
+}
+
 static enum status check_separate(struct check *check, const struct graph *before, const struct graph *after)
 {
 	return values_check(check, check->rules, before, after, VALUES_SEPARATE);
@@ -382,6 +387,10 @@ static const struct {
 		"the loss in chunks: every op of it runs on every chunk, parts are all rows in their order, sums have a term "
 		"from each",
 		"how the chunks' losses are weighed" },
+	{ "host states", check_states,
+		"optimizer state in the host: every op reads the values that it read, and what an update leaves is copied back",
+		NULL },
+	{ "host states of a device", check_states, NULL, NULL },
 	{ "recompute", NULL, NULL, NULL }, /* recompute.c */
 	{ "recompute to fit", NULL, NULL, NULL },
 	{ "recompute a device's to fit", NULL, NULL, NULL },

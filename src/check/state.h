@@ -183,6 +183,7 @@ enum values_allowed {
 	VALUES_SUMS = 32,      /* new additions in place: gradients of several microbatches */
 	VALUES_REGROUPED =
 		128, /* sums of gradients in another order, twins of views that are new, and releases that are gone */
+	VALUES_STATES = 256, /* optimizer state that lives in the host */
 	VALUES_SEPARATE = 64 /* what was written in place is memory of its own, and older names hold what they held */
 };
 

@@ -340,6 +340,36 @@ static enum status compare_made(struct check *check, const struct run *before, c
 	return OK;
 }
 
+/* State of no bytes is in the host: whole copies come from there, and what the step leaves in the last goes back. */
+static enum status check_values_state(
+	struct check *check, const struct run *before, const struct run *after, uint32_t s)
+{
+	const struct graph *graph = after->graph;
+	const struct storage *state = &before->graph->storage[s];
+	const char *name = before->graph->tensor[state->root].name;
+	uint32_t host = graph_find_tensor(graph, name), here = NONE, backs = 0;
+	if (host == NONE || graph->storage[graph->tensor[host].storage].bytes == state->bytes)
+		return host == NONE ? check_wrong(check, "\"%.100s\" is gone", name) : OK;
+	FOR_ITEMS(op, &graph->users, graph->tensor[host].storage) {
+		uint32_t to = csr_length(&graph->writes, op) == 1 ? graph->writes.item[graph->writes.start[op]] : NONE;
+		here = to == NONE ? NONE : graph->tensor[to].storage;
+		if (graph->op[op].added != ADDED_FETCH || here == NONE || graph->storage[here].bytes != state->bytes)
+			return check_wrong(
+				check, "\"%.100s\" is in the host, and op \"%.100s\" doesn't copy it", name, graph->op[op].name);
+	}
+	if (here == NONE)
+		return check_wrong(check, "\"%.100s\" is in the host, and nothing copies it", name);
+	FOR_ITEMS(user, &graph->users, here)
+		backs += offload_stays(graph, user);
+	if (graph->tensor[host].bytes != 0 || backs != 1 || after->content[here] != before->content[s])
+		return check_wrong(check, "\"%.100s\" is in the host, and what the update leaves doesn't go back there", name);
+	FOR_ITEMS(out, &graph->users, here)
+		if (offload_stays(graph, out) &&
+			after->content[graph->tensor[graph->writes.item[graph->writes.start[out]]].storage] != before->content[s])
+			return check_wrong(check, "\"%.100s\" goes back to the host before its update is done", name);
+	return OK;
+}
+
 enum status values_check(struct check *check, const struct rules *rules, const struct graph *before,
 	const struct graph *after, unsigned allowed)
 {
@@ -356,5 +386,8 @@ enum status values_check(struct check *check, const struct rules *rules, const s
 		TRY(check_values_compare_op(check, &first, &second, op));
 	FOR(op, after->ops)
 		TRY(compare_made(check, &first, &second, op));
+	for (uint32_t s = 0; s < before->storages && (allowed & VALUES_STATES); s++)
+		if (before->storage[s].kind == KIND_OPTIMIZER && before->storage[s].persistent)
+			TRY(check_values_state(check, &first, &second, s));
 	return OK;
 }

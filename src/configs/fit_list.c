@@ -29,6 +29,8 @@ enum form {
 #define APPLIED "tidemark_torch.apply(plan, graph).step(model, optimizer)"
 #define CHECKPOINT "torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False)"
 
+#define PAGED "bitsandbytes.optim.PagedAdamW32bit of each p, in p.register_post_accumulate_grad_hook()"
+
 /* X(group, words, form, divisor, meaning, what to do in PyTorch); what takes little time comes first. */
 #define FIT_CHANGES(X) \
 	X("allocator", "allocator=expandable", OURS, 1, SAME, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True") \
@@ -54,6 +56,7 @@ enum form {
 	X("recompute", "recompute=auto", PLAIN, 1, SAME, APPLIED) \
 	X("order", "order=auto", OURS, 1, SAME, APPLIED) \
 	X("recompute", "recompute=auto offload=on", PLAIN, 1, SAME, APPLIED ", with what it names on the host") \
+	X("host", "offload=states", PLAIN, 1, SAME, PAGED) \
 	X("devices", "devices=%u strategy=zero zero=1", DEVICES, 1, SPREAD, "ZeroRedundancyOptimizer") \
 	X("devices", "devices=%u strategy=zero zero=2", DEVICES, 1, SPREAD, \
 		"fully_shard(layer, reshard_after_forward=False)") \
@@ -404,7 +407,7 @@ static bool pair_ways(const struct fit_way *a, const struct fit_way *b, struct f
 	*pair = (struct fit_way){ .group = a->group, .pair = true,
 		.meaning = LARGER(a->meaning, b->meaning),
 		.done = a->done * b->done, .whole = a->whole * b->whole };
-	return strcmp(a->group, b->group) != 0 &&
+	return strcmp(a->group, b->group) != 0 && !(strstr(a->set, " offload=") && strstr(b->set, " offload=")) &&
 		PRINT_TO(pair->set, "%s %s", a->set, set) < (int)sizeof pair->set &&
 		PRINT_TO(pair->how, "%s; %s", a->how, b->how) > 0;
 }

@@ -187,7 +187,7 @@ static bool rounds_by_halves(struct rounds *rounds, const struct plan *last, int
 static struct plan *rounds_refine(
 	const struct planning *planning, struct plan *first, bool alone, bool quick, uint32_t *compared)
 {
-	bool hosts = planning->scenario->value[K_offload] && !alone;
+	bool hosts = (planning->scenario->value[K_offload] & HOSTS_SAVED) && !alone;
 	struct rounds rounds = { planning, first, { .alone = alone }, rounds_by_halves, hosts ? HOST_ROUNDS : REFINE_ROUNDS,
 		quick, .budget = scenario_budget(planning->scenario) };
 	int64_t peak = first->transformed->fit_peak;
@@ -205,7 +205,7 @@ static bool rounds_alone_helps(const struct plan *plan)
 {
 	int64_t extra = plan_extra_time(plan);
 	const struct fitted *fitted = plan->fitted;
-	if (!fitted || plan->pipelined || !plan->scenario.value[K_offload])
+	if (!fitted || plan->pipelined || !(plan->scenario.value[K_offload] & HOSTS_SAVED))
 		return false;
 	bool whole = plan->fit_margin <= 0,
 		 least = extra == 0 || (whole && (extra <= fitted->extra || (fitted->away > 0 && extra <= fitted->alone)));

@@ -34,13 +34,15 @@ static enum status host_pool_collect(
 		if (graph->op[op].added != ADDED_OFFLOAD || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
 			continue;
 		uint32_t tensor = graph->reads.item[graph->reads.start[op]];
-		uint32_t copy = graph->tensor[graph->writes.item[graph->writes.start[op]]].storage, last = position[op];
+		bool stays = offload_stays(graph, op);
+		uint32_t copy = graph->tensor[graph->writes.item[graph->writes.start[op]]].storage,
+				 first = stays ? 0 : position[op], last = stays ? graph->ops - 1 : first;
 		int64_t bytes = align_up(graph->storage[graph->tensor[tensor].storage].bytes, alignment);
 		FOR_ITEMS(user, &graph->users, copy)
 			if (position[user] > last)
 				last = position[user];
 		uint32_t others = host_pool_others_of(graph, op, bytes, &sum);
-		if (!host_pool_add(pool, &room, (struct host_buffer){ tensor, position[op], last, 0, bytes, 0 }) ||
+		if (!host_pool_add(pool, &room, (struct host_buffer){ tensor, first, last, 0, bytes, 0 }) ||
 			(others &&
 				!host_pool_add(
 					pool, &room, (struct host_buffer){ tensor, 0, position[graph->flush], others, others * bytes, 0 })))

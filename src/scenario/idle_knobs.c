@@ -20,6 +20,8 @@ WHEN(keeps_its_time, is_not_minred(scenario) && scenario_strategy(scenario) != S
 WHEN(has_no_cap, scenario_budget(scenario) < 0)
 WHEN(is_not_fitted, scenario->value[K_recompute] != RECOMPUTE_AUTO)
 
+WHEN(sends_saved_alone, is_not_fitted(scenario) && scenario->value[K_offload] == HOSTS_SAVED)
+
 /* Data parallelism alone, with or without ZeRO: what is left over is dp's. */
 static bool splits_samples_alone(const struct scenario *scenario)
 {
@@ -92,7 +94,8 @@ static const struct row {
 	{ K_curve, is_not_minred, "only strategy=minred has this curve" },
 	{ K_reserve, has_no_cap, "no memory limit is set" },
 	{ K_random, is_not_fitted, "only recompute=auto chooses what is recomputed" },
-	{ K_offload, is_not_fitted, "only recompute=auto chooses what waits in the host" },
+	{ K_offload, sends_saved_alone,
+		"only recompute=auto chooses what waits in the host; offload=states sends the optimizer state" },
 	{ K_order, has_no_time, "nothing runs beside computation: this is order=best" },
 	{ K_order, has_ranks, "orders for time aren't sought in a pipeline's ranks: this is order=auto" },
 };

@@ -237,9 +237,10 @@ static enum status parse_choice(const struct knob *knob, const char *text, int64
 enum status knob_parse(enum knob_id id, const char *text, int64_t *value, struct error *error)
 {
 	const struct knob *knob = &knobs[id];
-	if (knob->type == KNOB_SWITCH && (strcmp(text, "true") == 0 || strcmp(text, "1") == 0))
+	bool turns = knob->type == KNOB_SWITCH || id == K_offload;
+	if (turns && (strcmp(text, "true") == 0 || strcmp(text, "1") == 0))
 		text = "on";
-	else if (knob->type == KNOB_SWITCH && (strcmp(text, "false") == 0 || strcmp(text, "0") == 0))
+	else if (turns && (strcmp(text, "false") == 0 || strcmp(text, "0") == 0))
 		text = "off";
 	char device[ALIAS_SIZE];
 	if (id == K_device && alias_of_device(text, device))

@@ -44,6 +44,9 @@ enum knob_type {
 /* What gives a plan its memory: the knob's words. */
 enum allocator { ALLOCATOR_AUTO, ALLOCATOR_PLAN, ALLOCATOR_PYTORCH, ALLOCATOR_EXPANDABLE };
 
+/* What offload= may send to the host: saved activations, optimizer state. */
+enum { HOSTS_SAVED = 1, HOSTS_STATES = 2 };
+
 #define EFFORT_DEFAULT 3  /* the solvers' own default */
 #define EFFORT_MAX 10
 
@@ -148,9 +151,10 @@ enum {
 	X(random, "training", CHOICE, RECOMPUTE_RANDOMS(STRATEGY_WORD), 0, RECOMPUTE_RANDOM_COUNT - 1, \
 		RECOMPUTE_RANDOM_STATE, RECOMPUTE, BY_RECOMPUTE, \
 		"recompute=auto: dropout is recomputed from its saved state, never, or from its mask") \
-	X(offload, "training", SWITCH, NULL, 0, 1, 0, RECOMPUTE, BY_FIT, \
-		"recompute=auto: what is saved may wait in the host's " \
-		"memory, where copies hide behind computation") \
+	X(offload, "training", CHOICE, "off|on|states|all", 0, 3, 0, RECOMPUTE, BY_FIT, \
+		"what waits in the host's memory. on: with recompute=auto what is saved, where copies hide behind " \
+		"computation; states: optimizer state, on the device while a parameter is updated, as soon as its gradient is " \
+		"there; all: both") \
 	X(accumulation, "training", NUMBER, NULL, 1, 1 << 20, 1, SCALE, BY_UPDATE | BY_PIPELINE, \
 		"number of backward passes whose gradients are " \
 		"added up before an update") \

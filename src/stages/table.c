@@ -247,6 +247,28 @@ static struct graph *run_loss_chunks(struct job *job)
 	return graph;
 }
 
+WHEN(hosts_states, (value(job, K_offload) & HOSTS_STATES) && !scenario_shards(job->scenario))
+WHEN(hosts_states_of_device, (value(job, K_offload) & HOSTS_STATES) && scenario_shards(job->scenario))
+
+static struct graph *run_host_states(struct job *job)
+{
+	uint32_t states;
+	int64_t bytes;
+	if (scenario_pipelines(job->scenario)) {
+		refuse(job->error, "with pp or microbatches optimizer state stays on the device: set offload=off");
+		return NULL;
+	}
+	struct graph *graph = stage_offload_states(
+		job->stage, job->graph, job->scenario, job->sharded, &states, &bytes, job->error);
+	if (graph && states > 0)
+		note(job->notes,
+			"%u tensors of optimizer state, %s, are in the host's memory: each is copied to the device for its update, and "
+			"back", states, BYTES(bytes));
+	else if (graph)
+		note(job->notes, "offload sends no optimizer state to the host: none of 64 KiB or more is updated in place");
+	return graph;
+}
+
 /* What is recomputed is decided for the graph of a device. */
 WHEN(fits_device, value(job, K_recompute) == RECOMPUTE_AUTO || value(job, K_recompute) == RECOMPUTE_KEPT)
 WHEN(wants_fit, fits_device(job) && !scenario_shards(job->scenario))
@@ -453,7 +475,7 @@ static struct pipelined *pipeline_to_fit(struct job *job)
 	if (error_set(job->error, activations_find(job->graph, job->stage->rules, &activations, job->error)) != OK)
 		return NULL;
 	if (error_set(job->error, transform_read_pins(job, &activations, &arena, &options)) == OK) {
-		if (options.offloads > 0 || value(job, K_offload))
+		if (options.offloads > 0 || (value(job, K_offload) & HOSTS_SAVED))
 			refuse(job->error,
 				"with pp or microbatches recompute=auto sends nothing to the host: set offload=off, or recompute=none "
 				"or full with pins that offload");
@@ -574,6 +596,7 @@ static const struct step {
 	{ "scale", wants_scale, run_scale, BY_SCALE, NULL },
 	{ "optimizer", wants_optimizer, run_optimizer, BY_UPDATE, NULL },
 	{ "loss chunks", wants_loss_chunks, run_loss_chunks, BY_CHUNKS, NULL },
+	{ "host states", hosts_states, run_host_states, BY_FIT | BY_MEMORY | BY_MACHINE, NULL },
 	{ "recompute", wants_recompute, run_recompute, REPEATED, NULL },
 	{ "recompute to fit", wants_fit, run_recompute, REPEATED, table_fit_key },
 	{ "float8", wants_float8, run_float8, 0, NULL },
@@ -582,6 +605,7 @@ static const struct step {
 	{ "device form", wants_shard, run_device_form, 0, NULL },
 	{ "share views", wants_shard, run_share_views, 0, NULL },
 	{ "shard", wants_shard, run_shard, 0, table_shard_key },
+	{ "host states of a device", hosts_states_of_device, run_host_states, BY_FIT | BY_MEMORY | BY_MACHINE, NULL },
 	{ "recompute a device's to fit", wants_fit_of_device, run_recompute, REPEATED, table_fit_key },
 	{ "pipeline", wants_pipeline, run_pipeline, REPEATED, table_pipeline_key },
 	{ "late reruns", wants_late_reruns, run_late_reruns, 0, NULL },

@@ -402,3 +402,17 @@ struct graph *offload_after(struct stage_context *stage, const struct scenario *
 	graph_release(best.graph);
 	return NULL;
 }
+
+struct graph *stage_offload_states(struct stage_context *stage, struct graph *step, const struct scenario *scenario,
+	const struct sharded *sharded, uint32_t *states, int64_t *bytes, struct error *error)
+{
+	struct fitted *fitted = fitted_of_step(step, scenario, sharded, stage->rules);
+	OWN(recompute_solver) solver = { 0 };
+	int64_t room = scenario->device.host_memory ? scenario->device.host_memory : BYTES_MAX;
+	enum status status = fitted ? recompute_solver_begin(&fitted->input, &solver) : NO_MEMORY;
+	struct graph *graph = error_set(error, status) == OK
+		? offload_states(step, solver.base[0].order, room, states, bytes, error)
+		: NULL;
+	fitted_release(fitted);
+	return graph;
+}

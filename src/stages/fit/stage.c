@@ -199,7 +199,7 @@ static enum status consider_published(struct stage_context *stage, struct recomp
 static bool has_copies(const struct graph *graph)
 {
 	FOR(op, graph->ops)
-		if (graph->op[op].added == ADDED_OFFLOAD)
+		if (graph->op[op].added == ADDED_OFFLOAD && !offload_stays(graph, op))
 			return true;
 	return false;
 }
@@ -668,11 +668,11 @@ static struct graph *fit_step_graph(struct stage_context *stage, const struct pl
 			.alone = wish->alone,
 			.fitted = *fitted,
 			.error = error };
-		graph = scenario->value[K_offload] ? solve_both(&both)
+		graph = scenario->value[K_offload] & HOSTS_SAVED ? solve_both(&both)
 			: fit_stage_solve(
 				  stage, scenario, activations, cap, least ? EFFORT_LEAST : EFFORT_ALL, *fitted, error);
 		(*fitted)->planned |= least;
-		if (graph && !sharded && !scenario->value[K_offload] && wish->margin > 0 &&
+		if (graph && !sharded && !(scenario->value[K_offload] & HOSTS_SAVED) && wish->margin > 0 &&
 			(least || !((*fitted)->proved && (*fitted)->extra == 0)))
 			graph = fit_planned(stage, scenario, activations, wish->margin, graph, *fitted, error);
 	} else {

@@ -99,6 +99,11 @@ void fit_notes(char notes[NOTES_BYTES], const struct fitted *fitted, const struc
  * allocated with mem_alloc(). OK or NO_MEMORY. */
 enum status host_link_of(const struct graph *step, const struct scenario *scenario, struct recompute_link *link);
 
+/* offload=states: the step with its optimizer state in the host, each parameter's on the device while it is updated,
+ * which is as soon as its gradient is there. As offload_states(); a new reference, or NULL with *error. */
+struct graph *stage_offload_states(struct stage_context *stage, struct graph *step, const struct scenario *scenario,
+	const struct sharded *sharded, uint32_t *states, int64_t *bytes, struct error *error);
+
 /* The step with storages in the host, those with which the rest costs least under the cap; the step itself where none
  * helps. It fits on its own if that is possible, and then no more is away than must be. fitted: of the step, with its
  * link; solver: of its input without the link. A new reference, or NULL with *error. Some 10 graphs and 30 cuts. */

@@ -548,6 +548,7 @@ Test(forged, more_kinds)
 		{ "gpt", "layout=expandable alignment=512" },
 		{ "gpt", "float8=on" },
 		{ "gpt1", "offload=on recompute=auto host_bandwidth=1GB/s" },
+		{ "mobilenet_v2_b1_adam.jsonl.gz", "offload=states" },
 		{ "gpt", "devices=4 strategy=zero device=h100-80gb" },
 		{ "gpt", "devices=4 strategy=tap curve=on" },
 		{ "gpt1", "devices=4 strategy=auto order=fast" },

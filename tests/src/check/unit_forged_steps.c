@@ -244,3 +244,59 @@ Test(forged_steps, a_stage_that_makes_something_else_is_refused)
 	cr_assert_eq(break_stages("gpt", "train=ideal float8=on"), 2);
 	cr_assert_eq(break_stages("llama", "optimizer=sgd accumulation=2 devices=2 strategy=data"), 2);
 }
+
+/* State in the host: a copy of something else, or none, is refused. */
+Test(forged_steps, state_that_does_not_go_back_is_refused)
+{
+	struct error error = { 0 };
+	struct control control = { 0 };
+	struct graph *given = graph_of("mobilenet_v2_b1_adam.jsonl.gz");
+	struct stage_context stage = { .store = store_new(), .control = &control, .rules = rules_new(), .witness = see };
+	struct plan_wish wish = { .margin = MARGIN_NO_CAP };
+	struct check check = { .error = &error, .rules = (struct rules *)(uintptr_t)stage.rules };
+	scenario_init(&check.scenario);
+	scenario_add(&check.scenario, "offload=states");
+	struct transformed *transformed = stage_transform(&stage, given, &check.scenario, &wish, true, &error);
+	cr_assert_not_null(transformed, "%s", error.text);
+	cr_assert_eq(stages_seen, 1);
+	struct graph *before = seen[0].before, *graph = seen[0].after;
+	uint32_t tried = 0, last = NONE;
+	cr_assert_eq(made_check(&check, seen[0].step, before, graph), OK, "%s", error.text);
+	for (uint32_t op = 0; op < graph->ops; op++) {
+		if (graph->op[op].added != ADDED_FETCH && graph->op[op].added != ADDED_OFFLOAD)
+			continue;
+		uint32_t *read = &graph->reads.item[graph->reads.start[op]], old = *read;
+		if (last != NONE && graph->op[last].added == graph->op[op].added) {
+			*read = graph->reads.item[graph->reads.start[last]];
+			cr_assert_eq(made_check(&check, seen[0].step, before, graph), INFEASIBLE, "%s copies another state",
+				graph->op[op].name);
+			*read = old;
+		}
+		if (graph->op[op].added == ADDED_OFFLOAD) {
+			struct storage *copy = &graph->storage[graph->tensor[graph->writes.item[graph->writes.start[op]]].storage];
+			copy->live_out = false;
+			cr_assert_eq(made_check(&check, seen[0].step, before, graph), INFEASIBLE, "%s is lost", graph->op[op].name);
+			copy->live_out = true;
+		} else {
+			struct tensor *host = &graph->tensor[old];
+			graph->storage[host->storage].bytes = 8;
+			host->bytes = 8;
+			cr_assert_eq(made_check(&check, seen[0].step, before, graph), INFEASIBLE, "%s is on the device, too", host->name);
+			host->bytes = graph->storage[host->storage].bytes = 0;
+		}
+		last = op;
+		tried++;
+	}
+	cr_assert_gt(tried, 80);
+	for (uint32_t i = 0; i < stages_seen; i++) {
+		graph_release(seen[i].before);
+		graph_release(seen[i].after);
+	}
+	stages_seen = 0;
+	transformed_release(transformed);
+	rules_free(check.rules);
+	store_free(stage.store);
+	scenario_done(&check.scenario);
+	graph_release(given);
+	cr_assert_eq(memory_blocks(), 0);
+}

@@ -1,0 +1,354 @@
+/* host_states.c: optimizer state that lives in the host's memory, and is on the device while its update runs. */
+#include <stdlib.h>
+
+#include "recompute.h"
+#include "train.h"
+
+/* State that only updates touch, by positions of the order: from its first to its last user. Those whose spans meet
+ * come and go together. */
+struct span { uint32_t storage, first, last; };
+
+struct host_states {
+	const struct graph *graph;
+	bool *goes;                /* [storages] */
+	uint32_t *order;           /* [ops] in which they are written */
+	struct build build;
+	struct span *span;         /* [count] by their first users */
+	uint32_t count;
+	uint32_t *group;           /* [groups + 1] the first span of each */
+	uint32_t groups;
+	uint32_t *tensor;          /* [tensors] what ops read it as */
+	uint32_t *op;              /* [ops] */
+	uint32_t *newest;          /* [storages] the draft's newest name of one that is here */
+	uint32_t *host;            /* [count] the copies out */
+	uint32_t held;             /* of the draft's last ops so many come before the next */
+	struct arena arena;
+};
+
+/* Written in place, or only read, so that it is the same storage in the next step. */
+static bool host_states_may_go(const struct graph *graph, uint32_t s)
+{
+	const struct storage *storage = &graph->storage[s];
+	const struct tensor *root = &graph->tensor[storage->root];
+	bool goes = storage->kind == KIND_OPTIMIZER && storage->persistent && root->writer == NONE && root->shape &&
+		storage->bytes >= HOST_STATE_BYTES && csr_length(&graph->users, s) > 0;
+	FOR_ITEMS(user, &graph->users, s)
+		goes &= graph->op[user].phase == PHASE_UPDATE;
+	FOR_ITEMS(member, &graph->members, s)
+		goes &= member == storage->root || graph->tensor[member].writer != NONE;
+	return goes;
+}
+
+/* ---- when updates run ---- */
+
+/* Ops by their moments: of an update of state when the last is there that its group waits for, of the rest as before;
+ * none before what it needs. */
+struct moment { uint32_t at, group, was; };
+
+static int host_states_by_moment(const void *left, const void *right)
+{
+	const struct moment *a = left, *b = right;
+	return a->at != b->at ? (a->at > b->at) - (a->at < b->at)
+		: a->group != b->group ? (a->group > b->group) - (a->group < b->group)
+		: (a->was > b->was) - (a->was < b->was);
+}
+
+/* State, and what updates make of it before they are done. */
+static bool host_states_joins(const struct host_states *states, uint32_t s)
+{
+	const struct graph *graph = states->graph;
+	uint32_t allocator = graph->storage[s].allocator;
+	return states->goes[s] || (graph->storage[s].bytes >= HOST_STATE_BYTES && allocator != NONE &&
+		graph->op[allocator].phase == PHASE_UPDATE);
+}
+
+static uint32_t host_states_root(uint32_t *of, uint32_t s)
+{
+	while (of[s] != s)
+		s = of[s] = of[of[s]];
+	return s;
+}
+
+/* group [ops]: of each op of an update of state, from 1; 0: it is none. What an op touches together is of one group. */
+static bool host_states_group(const struct host_states *states, uint32_t *group)
+{
+	const struct graph *graph = states->graph;
+	HELD uint32_t *MAKE(of, graph->storages);   /* union-find */
+	HELD bool *MAKE(holds, graph->storages);    /* [roots] state */
+	for (uint32_t s = 0; s < graph->storages && of; s++)
+		of[s] = s;
+	for (uint32_t op = 0; op < graph->ops && of; op++) {
+		uint32_t first = NONE;
+		FOR_ITEMS(touched, &graph->touches, op) {
+			if (!host_states_joins(states, touched))
+				continue;
+			uint32_t s = host_states_root(of, touched);
+			first = first == NONE ? s : first;
+			of[LARGER(s, first)] = SMALLER(s, first);
+			first = SMALLER(s, first);
+		}
+		group[op] = first == NONE ? 0 : 1 + first;
+	}
+	for (uint32_t s = 0; s < graph->storages && of && holds; s++)
+		holds[host_states_root(of, s)] |= states->goes[s];
+	for (uint32_t op = 0; op < graph->ops && of && holds; op++) {
+		uint32_t root = group[op] > 0 ? host_states_root(of, group[op] - 1) : NONE;
+		group[op] = root != NONE && holds[root] ? 1 + root : 0;
+	}
+	return of && holds;
+}
+
+/* State waits for the last that its updates need: what needs nothing but it runs then. */
+static bool host_states_order(struct host_states *states, const uint32_t *order)
+{
+	const struct graph *graph = states->graph;
+	struct arena *arena = &states->arena;
+	struct moment *moment;
+	uint32_t *group, *position, *ready;
+	if (!(ROOM(arena, moment, graph->ops) && ROOM(arena, group, graph->ops) && ROOM(arena, position, graph->ops) &&
+		ROOM(arena, ready, graph->storages + 1u) && host_states_group(states, group)))
+		return false;
+	FOR(i, graph->ops)
+		position[order[i]] = i;
+	FOR(op, graph->ops)
+		FOR_ITEMS(before, &graph->pred, op)
+			if (group[op] > 0 && group[before] != group[op])
+				ready[group[op]] = LARGER(position[before], ready[group[op]]);
+	FOR(i, graph->ops) {
+		uint32_t op = order[i];
+		moment[op] = (struct moment){ group[op] > 0 ? ready[group[op]] : i, group[op], i };
+		FOR_ITEMS(before, &graph->pred, op) {
+			struct moment other = { moment[before].at, moment[before].group, i };
+			moment[op] = host_states_by_moment(&other, &moment[op]) > 0 ? other : moment[op];
+		}
+	}
+	qsort(moment, graph->ops, sizeof *moment, host_states_by_moment);
+	FOR(i, graph->ops)
+		states->order[i] = order[moment[i].was];
+	return true;
+}
+
+/* ---- what comes and goes together ---- */
+
+static int host_states_by_first(const void *left, const void *right)
+{
+	const struct span *a = left, *b = right;
+	return a->first != b->first ? (a->first > b->first) - (a->first < b->first)
+		: (a->storage > b->storage) - (a->storage < b->storage);
+}
+
+static bool host_states_collect(struct host_states *states, const uint32_t *order, int64_t room)
+{
+	const struct graph *graph = states->graph;
+	struct arena *arena = &states->arena;
+	uint32_t *position, until = 0;
+	if (!(ROOM(arena, states->goes, graph->storages) && ROOM(arena, states->order, graph->ops) &&
+		ROOM(arena, position, graph->ops) && ROOM(arena, states->span, graph->storages) &&
+		ROOM(arena, states->group, graph->storages + 1u)))
+		return false;
+	FOR(s, graph->storages) {
+		states->goes[s] = host_states_may_go(graph, s) && graph->storage[s].bytes <= room;
+		room -= states->goes[s] ? graph->storage[s].bytes : 0;
+	}
+	if (!host_states_order(states, order))
+		return false;
+	FOR(i, graph->ops)
+		position[states->order[i]] = i;
+	FOR(s, graph->storages) {
+		struct span span = { s, graph->ops, 0 };
+		FOR_ITEMS(user, &graph->users, s) {
+			span.first = SMALLER(position[user], span.first);
+			span.last = LARGER(position[user], span.last);
+		}
+		if (states->goes[s])
+			states->span[states->count++] = span;
+	}
+	qsort(states->span, states->count, sizeof *states->span, host_states_by_first);
+	FOR(i, states->count) {
+		if (i == 0 || states->span[i].first > until)
+			states->group[states->groups++] = i;
+		until = LARGER(states->span[i].last, until);
+	}
+	states->group[states->groups] = states->count;
+	return true;
+}
+
+/* ---- copies ---- */
+
+/* A copy of a tensor on the other side, which takes no bytes of the device where that is the host. */
+static uint32_t host_states_copy(struct host_states *states, uint32_t s, enum added added, uint32_t from, int64_t bytes)
+{
+	struct build *build = &states->build;
+	const struct tensor *root = &states->graph->tensor[states->graph->storage[s].root];
+	build->phase = PHASE_COMMUNICATION;
+	build->module = states->graph->op[states->graph->users.item[states->graph->users.start[s]]].module;
+	build_op(build, added_types[added], IN(from));
+	uint32_t to = build_output(build, root->dtype, build_shape(build, states->tensor[states->graph->storage[s].root]));
+	if (to != NONE)
+		draft_tensor_at(build->draft, to)->bytes = bytes;
+	return to;
+}
+
+/* The last op begun stays behind that one, and before the next that is copied. */
+static void host_states_hold(struct host_states *states, uint32_t after)
+{
+	struct build *build = &states->build;
+	if (build->status == OK && after != NONE)
+		build->status = draft_after(build->draft, build->op, after);
+	states->held++;
+}
+
+static void host_states_fetch(struct host_states *states, uint32_t group, uint32_t after)
+{
+	const struct graph *graph = states->graph;
+	FOR_FROM(i, states->group[group], states->group[group + 1]) {
+		uint32_t s = states->span[i].storage, root = graph->storage[s].root, host = states->tensor[root],
+				 to = host_states_copy(states, s, ADDED_FETCH, host, graph->storage[s].bytes);
+		host_states_hold(states, after);
+		if (states->build.status != OK)
+			return;
+		struct tensor *away = draft_tensor_at(states->build.draft, host);
+		away->bytes = 0;
+		away->has_bytes = away->replaced = true;
+		states->tensor[root] = states->newest[s] = to;
+		FOR_ITEMS(member, &graph->members, s)
+			if (graph->tensor[member].alias == root)
+				draft_tensor_at(states->build.draft, states->tensor[member])->alias = to;
+	}
+}
+
+static void host_states_send(struct host_states *states, uint32_t group)
+{
+	FOR_FROM(i, states->group[group], states->group[group + 1]) {
+		uint32_t s = states->span[i].storage;
+		states->host[i] = host_states_copy(states, s, ADDED_OFFLOAD, states->newest[s], 0);
+		if (states->host[i] != NONE)
+			build_kind(&states->build, states->host[i], KIND_OUTPUT);
+	}
+}
+
+/* The copies of a group are out: its memory is free. */
+static void host_states_let_go(struct host_states *states, uint32_t group, uint32_t after)
+{
+	FOR_FROM(i, states->group[group], states->group[group + 1]) {
+		states->build.phase = PHASE_COMMUNICATION;
+		build_op(&states->build, added_types[ADDED_OFFLOAD_WAIT],
+			IN(states->newest[states->span[i].storage], states->host[i]));
+		host_states_hold(states, after);
+	}
+}
+
+/* What an op's arguments are called: the state that it reads is here by another name. */
+static const char *host_states_name(const void *context, uint32_t tensor, bool result)
+{
+	const struct host_states *states = context;
+	(void)result;
+	return draft_tensor_at(states->build.draft, states->tensor[tensor])->name;
+}
+
+static void host_states_copy_op(struct host_states *states, uint32_t op)
+{
+	const struct graph *graph = states->graph;
+	const struct arguments *arguments = graph->op[op].arguments;
+	struct build *build = &states->build;
+	struct renaming renaming = { host_states_name, states };
+	bool renamed = false;
+	uint32_t copy = states->op[op] = build_copy_op(build, graph, op, states->tensor);
+	for (; states->held > 0 && build->status == OK; states->held--)
+		build->status = draft_after(build->draft, copy, copy - states->held);
+	FOR_ITEMS(touched, &graph->touches, op)
+		renamed |= states->newest[touched] != NONE;
+	FOR_SPAN(i, graph->inplace_start, op) {
+		struct inplace pair = graph->inplace[i];
+		uint32_t s = graph->tensor[pair.in].storage;
+		states->newest[s] = pair.out != NONE && states->newest[s] != NONE ? states->tensor[pair.out] : states->newest[s];
+	}
+	if (!arguments || !renamed || build->status != OK)
+		return;
+	arguments = arguments_rename(&states->arena, arguments, graph, &renaming);
+	build->status = arguments ? draft_op_arguments(build->draft, copy, arguments) : NO_MEMORY;
+}
+
+static int64_t host_states_bytes(const struct host_states *states, uint32_t from, uint32_t until)
+{
+	int64_t bytes = 0;
+	FOR_FROM(i, states->group[from], states->group[until])
+		bytes += states->graph->storage[states->span[i].storage].bytes;
+	return bytes;
+}
+
+/* Copies around an update: some groups come while others leave, so that the link is busy both ways. */
+struct flight {
+	uint32_t group, come, gone; /* the next to be updated, to be fetched, to be let go of */
+	int64_t most;               /* bytes that come, or leave, unless one group is more */
+	uint32_t before;            /* the last op behind which copies may be */
+};
+
+static void host_states_begin(struct host_states *states, struct flight *flight)
+{
+	uint32_t k = flight->group;
+	while (flight->gone + 1 < k && host_states_bytes(states, flight->gone, k) > flight->most)
+		host_states_let_go(states, flight->gone++, flight->before);
+	while (flight->come < states->groups && (flight->come <= k + 1 ||
+		host_states_bytes(states, k + 1, flight->come + 1) <= flight->most))
+		host_states_fetch(states, flight->come++, flight->before);
+}
+
+static void host_states_run(struct host_states *states)
+{
+	const struct graph *graph = states->graph;
+	struct flight flight = { .most = 2 * host_states_bytes(states, 0, states->groups) / states->groups, .before = NONE };
+	uint32_t end = 0;
+	for (uint32_t i = 0; i < graph->ops && states->build.status == OK; i++) {
+		uint32_t op = states->order[i], first = states->group[flight.group];
+		bool more = flight.group < states->groups;
+		if (more && states->span[first].first == i) {
+			host_states_begin(states, &flight);
+			FOR_FROM(k, first, states->group[flight.group + 1])
+				end = LARGER(states->span[k].last, end);
+		}
+		host_states_copy_op(states, op);
+		if (more && states->span[first].first <= i && end == i) {
+			flight.before = states->op[op];
+			host_states_send(states, flight.group++);
+		} else if (flight.group == 0 && !graph_is_view(graph, op)) {
+			flight.before = states->op[op];
+		}
+	}
+	while (flight.gone < flight.group && states->build.status == OK)
+		host_states_let_go(states, flight.gone++, flight.before);
+}
+
+static enum status host_states_write(struct host_states *states)
+{
+	const struct graph *graph = states->graph;
+	struct arena *arena = &states->arena;
+	states->build = (struct build){ .draft = draft_new(), .source = graph, .op = NONE };
+	NEED(states->build.draft && ROOM(arena, states->tensor, graph->tensors) && ROOM(arena, states->op, graph->ops) &&
+		ROOM(arena, states->newest, graph->storages) && ROOM(arena, states->host, states->count));
+	memset(states->newest, 0xff, graph->storages * sizeof *states->newest);
+	build_copy_tensors(&states->build, graph, states->tensor);
+	host_states_run(states);
+	build_copy_control(&states->build, graph, states->op);
+	return states->build.status;
+}
+
+struct graph *offload_states(
+	struct graph *step, const uint32_t *order, int64_t room, uint32_t *states, int64_t *bytes, struct error *error)
+{
+	struct host_states work = { .graph = step };
+	struct graph *result = NULL;
+	enum status status = host_states_collect(&work, order, room) ? OK : NO_MEMORY;
+	*states = work.count;
+	*bytes = 0;
+	FOR(i, work.count)
+		*bytes += step->storage[work.span[i].storage].bytes;
+	if (status == OK && work.count == 0)
+		result = graph_retain(step);
+	else if (error_set(error, status == OK ? host_states_write(&work) : status) == OK)
+		result = build_like(&work.build, step, error);
+	else
+		draft_free(work.build.draft);
+	arena_free(&work.arena);
+	return result;
+}
