@@ -7,6 +7,7 @@
 #include "src/plan/fsdp.h"
 #include "src/plan/verdict.h"
 #include "src/read/card.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 #include "state.h"
 

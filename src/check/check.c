@@ -7,6 +7,7 @@
 #include "src/read/plan_file.h"
 #include "src/read/rules_file.h"
 #include "state.h"
+#include "src/scenario/knobs.h"
 
 /* run: what a plan file says of the run that made it. Seconds and what was kept from before can't be known
  * afterwards; no other claim may stand there. */

@@ -189,7 +189,7 @@ static enum status check_overlap(struct check *check, int64_t arena)
 	layout.load = layout.proof.bound = load_at(check, 0);
 	layout.proof.value = arena;
 	struct error why = { 0 };
-	enum status status = layout_check(&buffers, check->scenario.value[K_alignment], &layout, &why);
+	enum status status = layout_check(&buffers, scenario_memory_rules(&check->scenario).alignment, &layout, &why);
 	if (status == NO_MEMORY)
 		return fail_memory(check->error);
 	return status == OK ? OK : name_overlap(check);
@@ -204,7 +204,8 @@ static enum status refute_core(struct check *check, const struct buffers *buffer
 	for (uint32_t i = 0; core && i < buffers->n; i++)
 		core[i] = i;
 	return core
-		? layout_check_core(buffers, core, buffers->n, check->scenario.value[K_alignment], bound - 1, CORE_NODES)
+		? layout_check_core(buffers, core, buffers->n,
+			  scenario_memory_rules(&check->scenario).alignment, bound - 1, CORE_NODES)
 		: NO_MEMORY;
 }
 
@@ -239,7 +240,7 @@ static enum status search_layout_again(struct check *check, int64_t bound)
 	struct control control = { 0 };
 	OWN(layout) again = { 0 };
 	struct layout_options options = { .strategy = LAYOUT_BEST,
-		.alignment = check->scenario.value[K_alignment],
+		.alignment = scenario_memory_rules(&check->scenario).alignment,
 		.capacity = bound - 1,
 		.effort = LAYOUT_EFFORT_DEFAULT * 16 };
 	struct error why;
@@ -257,7 +258,7 @@ static enum status check_layout_moment(struct check *check, int64_t bound)
 	int64_t *offset, moment = json_integer_value(json_object_get(check_member(check, "layout", "certificate"), "moment"));
 	TRY(make_buffers(check, NULL, &buffers, &item, &offset));
 	TRY(pin_buffers(check, &buffers, item));
-	int64_t needed = layout_check_moment(&buffers, check->scenario.value[K_alignment], moment);
+	int64_t needed = layout_check_moment(&buffers, scenario_memory_rules(&check->scenario).alignment, moment);
 	if (needed < bound)
 		return needed < 0
 			? fail_memory(check->error)

@@ -3,6 +3,7 @@
 
 #include "solver/graph/growth.h"
 #include "state.h"
+#include "src/scenario/knobs.h"
 
 /* chunks: what each tensor of the step in chunks is of the step in one.
  *

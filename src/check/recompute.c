@@ -5,6 +5,7 @@
 #include "solver/recompute/check.h"
 #include "solver/pipeline/check.h"
 #include "state.h"
+#include "src/scenario/knobs.h"
 
 /* recompute_ranks: verifies the bound on what runs again on the ranks of a pipeline.
  *

@@ -11,7 +11,7 @@
 static int64_t savings_peak_of(struct check *check, const uint32_t *position, bool workspace)
 {
 	const struct graph *graph = check->graph;
-	int64_t alignment = check->scenario.value[K_alignment], peak = 0, bytes = 0;
+	int64_t alignment = scenario_memory_rules(&check->scenario).alignment, peak = 0, bytes = 0;
 	HELD int64_t *MAKE(change, (size_t)graph->ops + 2), *MAKE(scratch, (size_t)graph->ops + 1);
 	if (!change || !scratch)
 		return -1;
@@ -52,7 +52,7 @@ static enum status check_peaks(struct check *check)
 	uint32_t *program = arena_alloc(&check->arena, check->graph->ops, sizeof *program);
 	for (uint32_t op = 0; program && op < check->graph->ops; op++)
 		program[op] = op;
-	int64_t before = program ? savings_peak_of(check, program, check->scenario.value[K_workspace]) : -1,
+	int64_t before = program ? savings_peak_of(check, program, scenario_memory_rules(&check->scenario).workspace) : -1,
 			bare = savings_peak_of(check, check->position, false);
 	if (before < 0 || bare < 0)
 		return fail_memory(check->error);
@@ -82,7 +82,7 @@ static enum status check_kinds(struct check *check)
 {
 	const struct graph *graph = check->graph;
 	const json_t *stages = json_object_get(json_object_get(check->plan, "shard"), "stages");
-	int64_t rank = check->pipelined ? check->scenario.value[K_rank] : 0;
+	int64_t rank = check->pipelined ? scenario_rank(&check->scenario) : 0;
 	const json_t *stage = json_array_get(stages, rank > 0 ? (size_t)rank : 0);
 	int64_t bytes[KIND_COUNT] = { 0 }, workspace = graph->ops
 		? check->bytes[graph->storages + check->order[check->peak_position]] : 0;

@@ -214,7 +214,7 @@ static enum status check_bound_words(const json_t *shard, const struct scenario 
 	const char *by = json_string_value(json_object_get(certificate, "by")),
 			   *among = json_string_value(json_object_get(shard, "among")),
 			   *quantity = json_string_value(json_object_get(shard, "quantity"));
-	enum quantity of = scenario->value[K_microbatches] > 1 ? QUANTITY_MICROBATCH : QUANTITY_ESTIMATE;
+	enum quantity of = scenario_microbatches(scenario) > 1 ? QUANTITY_MICROBATCH : QUANTITY_ESTIMATE;
 	if (!by || !sharding_proves_by(by))
 		return fail(error, INFEASIBLE, "shard.certificate.by does not name a kind of bound");
 	if (!quantity || strcmp(quantity, quantity_names[of]) != 0)

@@ -73,7 +73,7 @@ static void times_by_op(const struct step_model *model, int64_t *sum)
 static enum status check_speed_check_passes(struct check *check, const struct plan_time *time)
 {
 	const struct graph *graph = check->graph;
-	int64_t passes = check->scenario.value[K_accumulation], sum = 0;
+	int64_t passes = scenario_accumulation(&check->scenario), sum = 0;
 	OWN(arena) arena = { 0 };
 	bool *once;
 	int64_t *full, *part;
@@ -113,7 +113,7 @@ static int64_t work_of(const struct check *check, int64_t microbatches)
 		over |= __builtin_add_overflow(*to, op->flops, to);
 	}
 	over |= __builtin_mul_overflow(often, microbatches, &often) ||
-		__builtin_mul_overflow(often, check->scenario.value[K_accumulation], &often) ||
+		__builtin_mul_overflow(often, scenario_accumulation(&check->scenario), &often) ||
 		__builtin_add_overflow(once, often, &sum);
 	return over ? -1 : sum;
 }
@@ -140,7 +140,7 @@ static enum status expect_source(struct check *check)
  * passes. */
 static enum status step_time(struct check *check, int64_t *total)
 {
-	bool passes = check->scenario.value[K_accumulation] > 1 && !check->pipelined;
+	bool passes = scenario_accumulation(&check->scenario) > 1 && !check->pipelined;
 	enum status status = OK;
 	if (check->sharded)
 		*total = llround(json_number_value(check_member(check, "shard", "step_seconds")) * 1e12);
@@ -186,7 +186,7 @@ enum status check_speed(struct check *check)
 		? mesh_devices(&check->sharded->sharding.mesh) * (check->pipelined ? check->pipelined->ranks : 1)
 		: 1;
 	int64_t microbatches = check->pipelined ? (int64_t)check->pipelined->microbatches : 1, time = -1;
-	int64_t passes = check->pipelined ? microbatches : check->scenario.value[K_accumulation];
+	int64_t passes = check->pipelined ? microbatches : scenario_accumulation(&check->scenario);
 	if (!check->sharded && scenario_shards(&check->scenario)) {
 		check_skipped(check, "speed: the whole step is not at hand");
 		return OK;

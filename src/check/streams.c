@@ -121,10 +121,11 @@ enum status check_streams(struct check *check)
 		copies |= graph->op[op].added == ADDED_OFFLOAD;
 	if (!copies || check->pipelined || (!check->sharded && scenario_shards(&check->scenario)))
 		return OK;
+	struct memory_rules rules = scenario_memory_rules(&check->scenario);
 	struct plan_time *time = plan_time_of(graph, check->order, check->sharded, &check->scenario, check->rules);
 	int64_t peak = time
-		? peak_by_time(graph, check->order, check->position, check->bytes, check->scenario.value[K_workspace] != 0,
-			  check->scenario.value[K_alignment], &time->model, &time->time)
+		? peak_by_time(graph, check->order, check->position, check->bytes, rules.workspace, rules.alignment,
+			  &time->model, &time->time)
 			: -1;
 	plan_time_free(time);
 	if (peak < 0)

@@ -40,7 +40,7 @@ static int batch_set_line(void *context, const char *assignment)
 int batch_set(struct scenario *scenario, const char *assignment)
 {
 	if (*assignment == '@')
-		return batch_set_lines(assignment + 1, scenario->value[K_devices], batch_set_line, scenario);
+		return batch_set_lines(assignment + 1, scenario_devices(scenario), batch_set_line, scenario);
 	struct error error = { 0 };
 	if (text_begins(assignment, "without=")) {
 		steps_leave_out(strchr(assignment, '=') + 1);

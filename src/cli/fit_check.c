@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "src/check/members.h"
+#include "src/scenario/knobs.h"
 
 static const struct free_member FREE[] = { { NULL, NULL } }; /* none: all follows again */
 

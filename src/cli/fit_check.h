@@ -8,7 +8,7 @@
 struct fit_asked {
 	int64_t devices;   /* the most that changes may use */
 	bool smallest;     /* --smallest-device */
-	enum knob_id most; /* --max; KNOB_COUNT: not asked for */
+	int most; /* --max; KNOB_COUNT: not asked for */
 };
 
 /* Member "asked": the knobs that are not as they are by default, as --set takes them, pins, and the rest. */

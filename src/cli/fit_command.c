@@ -6,6 +6,7 @@
 #include "options.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
+#include "src/scenario/knobs.h"
 
 struct request {
 	struct command_line line;

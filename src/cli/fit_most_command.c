@@ -5,6 +5,7 @@
 #include "fit_check.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
+#include "src/scenario/knobs.h"
 
 /* ---- the most ---- */
 

@@ -2,6 +2,7 @@
 #include "help.h"
 
 #include "src/scenario/device_figures.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 #include "src/scenario/profiles.h"
 #include "src/session/commands.h"
@@ -65,7 +66,7 @@ void help_print_knobs(void)
 		"In parentheses: what holds where a knob isn't set. `tidemark help KNOB` says what each of its words means.");
 }
 
-void help_print_knob(enum knob_id id)
+void help_print_knob(int id)
 {
 	char word[64], head[80], text[300];
 	printf("--set %s=VALUE\n", knobs[id].name);

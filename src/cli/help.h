@@ -2,15 +2,15 @@
  * KNOB`. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdio.h>
 
-#include "src/scenario/knobs.h"
 #include "subcommands.h"
 
 /* All knobs, each with what it is, its values and the one that it has where it isn't set. */
 void help_print_knobs(void);
 /* One knob, with a line on each of its words. */
-void help_print_knob(enum knob_id knob);
+void help_print_knob(int knob);
 /* Every figure of a device preset, with where it comes from. False where the name is none's. */
 bool help_print_device(const char *name);
 /* What may follow --pin. */

@@ -1,4 +1,5 @@
 /* help_command.c: one word, looked up in every table that has words. */
+#include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 
 #include <unistd.h>

@@ -2,7 +2,7 @@
 #include "layout_result.h"
 
 #include "src/read/detect.h"
-#include "src/scenario/scenario.h"
+#include "src/scenario/knobs.h"
 
 #define INPUT_MOST ((size_t)1 << 30)
 

@@ -6,6 +6,7 @@
 #include "help.h"
 #include "options.h"
 #include "src/base/output.h"
+#include "src/scenario/knobs.h"
 
 const struct option_row option_rows[] = {
 #define X(id, name, letter, value, commands, help) { name, letter, value, commands, help },

@@ -11,6 +11,7 @@
 #include "src/base/output.h"
 #include "src/configs/model_source.h"
 #include "src/scenario/device_figures.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 
 #define TOP 10

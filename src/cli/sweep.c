@@ -15,6 +15,7 @@
 #include "batch.h"
 #include "options.h"
 #include "src/base/streams.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 #include "sweep_row.h"
 

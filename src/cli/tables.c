@@ -1,6 +1,7 @@
 /* tables.c: the tables in mdoc(7), so that the man page says what the program does. */
 
 #include "help.h"
+#include "src/scenario/knobs.h"
 #include "options.h"
 #include "src/scenario/own_device.h"
 #include "src/session/commands.h"

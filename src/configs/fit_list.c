@@ -7,6 +7,7 @@
 #include "solver/step/scale.h"
 #include "src/base/background.h"
 #include "src/decide/decide.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 
 #define X(id, name, text) name,

@@ -100,7 +100,7 @@ struct fit_most {
  * The scenario has a cap. OK, INFEASIBLE where not even one step of `by` fits, BAD_INPUT where it can't be planned
  * either, CANCELLED, NO_MEMORY. 2 log2(most / by) plans. */
 enum status fit_most_find(struct planner *planner, struct graph *graph, const struct scenario *scenario,
-	enum knob_id knob, int64_t by, struct fit_most *most, struct error *error);
+	int knob, int64_t by, struct fit_most *most, struct error *error);
 
 struct fit_device {
 	uint32_t device;  /* index of the preset */

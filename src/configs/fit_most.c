@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "fit_list.h"
+#include "src/scenario/knobs.h"
 
 /* ---- the most ---- */
 
@@ -9,7 +10,7 @@ struct bracket {
 	struct planner *planner;
 	struct graph *graph;
 	struct scenario scenario;
-	enum knob_id knob;
+	int knob;
 	int64_t by;
 	struct fit_most *most;
 };
@@ -36,7 +37,7 @@ static enum status try_value(struct bracket *bracket, int64_t value, bool *fits)
 	return status == BAD_INPUT || status == INFEASIBLE ? OK : status;
 }
 
-enum status fit_most_find(struct planner *planner, struct graph *graph, const struct scenario *given, enum knob_id knob,
+enum status fit_most_find(struct planner *planner, struct graph *graph, const struct scenario *given, int knob,
 	int64_t by, struct fit_most *most, struct error *error)
 {
 	struct bracket bracket = { .planner = planner, .graph = graph, .knob = knob, .by = by, .most = most };

@@ -6,6 +6,7 @@
 #include "src/base/complain.h"
 #include "solver/step/scale.h"
 #include "src/models/open.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 #include "src/scenario/profiles.h"
 #include "src/stages/shard/stage.h"

@@ -1,5 +1,6 @@
 /* planned.c: rows of a search as plans. */
 
+#include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 #include "config_search.h"
 #include "src/plan/verdict.h"

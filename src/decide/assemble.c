@@ -25,7 +25,7 @@ static bool find_speed(struct plan *plan, const struct rules *rules)
 	const struct sharded *sharded = plan->sharded;
 	const struct pipelined *pipelined = plan->pipelined;
 	int64_t time = plan_step_time(plan),
-			passes = pipelined ? (int64_t)pipelined->microbatches : plan->scenario.value[K_accumulation];
+			passes = pipelined ? (int64_t)pipelined->microbatches : scenario_accumulation(&plan->scenario);
 	uint32_t devices = sharded ? mesh_devices(&sharded->sharding.mesh) * (pipelined ? pipelined->ranks : 1) : 1;
 	if (!sharded) {
 		struct plan_time *alone = plan_time_of(plan->graph, plan->ordered->result.order, NULL, &plan->scenario, rules);
@@ -184,7 +184,7 @@ int64_t plan_glance(const struct planning *planning, const struct plan *plan)
 {
 	struct plan_time_search search = search_of(planning, plan, TIME_GLANCES);
 	struct overlap_climb climb = { 0 };
-	bool once = plan->time && planning->scenario->value[K_accumulation] == 1;
+	bool once = plan->time && scenario_accumulation(planning->scenario) == 1;
 	enum status status = once ? plan_time_orders(&search, planning->stage->control, &climb) : OK;
 	int64_t time = climb.count > 0 ? climb.found[0].time : -1;
 	overlap_climb_free(&climb);
@@ -283,7 +283,7 @@ static int64_t copies_in_flight(const struct plan *plan, const struct graph *gra
 	*until = flush == NONE ? 0 : plan->ordered->position[flush];
 	for (uint32_t i = flush == NONE ? 0 : graph->touches.start[flush];
 		flush != NONE && i < graph->touches.start[flush + 1]; i++)
-		bytes += align_up(graph->storage[graph->touches.item[i]].bytes, plan->scenario.value[K_alignment]);
+		bytes += align_up(graph->storage[graph->touches.item[i]].bytes, scenario_memory_rules(&plan->scenario).alignment);
 	return bytes;
 }
 
@@ -309,7 +309,7 @@ static struct graph *graph_of_rank(
 	const struct transformed *transformed, const struct scenario *scenario, uint32_t rank, struct error *error)
 {
 	struct graph *graph = transformed->pipelined->rank[rank].graph;
-	return scenario->value[K_in_place] ? graph_retain(graph) : graph_without_inplace(graph, error);
+	return scenario_graph(scenario, graph, error);
 }
 
 /* Plans the ranks that differ, and the one that is asked for; reports that, or the one that needs most. */
@@ -319,7 +319,7 @@ static struct plan *plan_ranks(
 	struct error *error = planning->error;
 	const struct pipelined *pipelined = transformed->pipelined;
 	struct planned_rank *MAKE(by_rank, pipelined->ranks);
-	int64_t wanted = planning->scenario->value[K_rank];
+	int64_t wanted = scenario_rank(planning->scenario);
 	struct plan *best = NULL;
 	bool limited = false;
 	enum status status = by_rank ? error_set(error, OK) : fail_memory(error);

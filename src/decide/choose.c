@@ -7,6 +7,7 @@
 
 #include "decide.h"
 #include "solver/base/names.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/shard_mesh.h"
 
 #define SEEN_MOST 3

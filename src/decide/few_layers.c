@@ -1,5 +1,6 @@
 /* few_layers.c: plans of a few equal layers, drawn out to all of them. */
 #include "decide.h"
+#include "src/scenario/knobs.h"
 #include "src/stages/shard/stage.h"
 
 #define SEGMENTS_MOST 3    /* kinds of layers that are cut down */

@@ -2,6 +2,7 @@
 #include "decide.h"
 #include "planner.h"
 #include "src/read/rules_file.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/shard_mesh.h"
 
 /* What every run begins with: rules, store, pins that the graph knows. False: error says why. */

@@ -30,7 +30,7 @@ struct rounds {
 bool starts_without_cap(const struct scenario *scenario)
 {
 	return scenario_searches(scenario) && scenario_strategy(scenario) != STRATEGY_TAP && !scenario_cuts(scenario) &&
-		scenario->value[K_recompute] != RECOMPUTE_AUTO && scenario_budget(scenario) >= 0;
+		scenario_recompute(scenario) != RECOMPUTE_AUTO && scenario_budget(scenario) >= 0;
 }
 
 /* Adds the plans of all rounds to a list; *compared rises by their number. Whether the last was cut short. */
@@ -187,7 +187,7 @@ static bool rounds_by_halves(struct rounds *rounds, const struct plan *last, int
 static struct plan *rounds_refine(
 	const struct planning *planning, struct plan *first, bool alone, bool quick, uint32_t *compared)
 {
-	bool hosts = (planning->scenario->value[K_offload] & HOSTS_SAVED) && !alone;
+	bool hosts = (scenario_offload(planning->scenario) & HOSTS_SAVED) && !alone;
 	struct rounds rounds = { planning, first, { .alone = alone }, rounds_by_halves, hosts ? HOST_ROUNDS : REFINE_ROUNDS,
 		quick, .budget = scenario_budget(planning->scenario) };
 	int64_t peak = first->transformed->fit_peak;
@@ -205,7 +205,7 @@ static bool rounds_alone_helps(const struct plan *plan)
 {
 	int64_t extra = plan_extra_time(plan);
 	const struct fitted *fitted = plan->fitted;
-	if (!fitted || plan->pipelined || !(plan->scenario.value[K_offload] & HOSTS_SAVED))
+	if (!fitted || plan->pipelined || !(scenario_offload(&plan->scenario) & HOSTS_SAVED))
 		return false;
 	bool whole = plan->fit_margin <= 0,
 		 least = extra == 0 || (whole && (extra <= fitted->extra || (fitted->away > 0 && extra <= fitted->alone)));
@@ -239,7 +239,7 @@ struct plan *rounds_fit(const struct planning *planning, struct plan *first, boo
 {
 	struct rounds rounds = { planning, first, { .margin = first->fit_margin }, rounds_by_margin, FIT_ROUNDS, quick,
 		.budget = scenario_budget(&first->scenario) };
-	struct plan *best = planning->scenario->value[K_recompute] == RECOMPUTE_AUTO
+	struct plan *best = scenario_recompute(planning->scenario) == RECOMPUTE_AUTO
 		? rounds_fit_recomputation(planning, first, quick, compared)
 		: rounds_best(&rounds, starts_without_cap(planning->scenario) ? GOAL_FASTEST : GOAL_SMALLEST, first, compared);
 	return planning_keep(planning, best);

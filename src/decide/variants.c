@@ -1,6 +1,7 @@
 /* variants.c: other scenarios whose plans answer the one asked for: recompute=auto with all kept, schedule=auto with
  * each schedule by name. */
 #include "decide.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/shard_mesh.h"
 #include "src/stages/pipeline/stage.h"
 

@@ -5,6 +5,7 @@
 #include "solver/step/scale.h"
 #include "solver/step/train.h"
 #include "src/read/rules_file.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 #include "src/scenario/shard_mesh.h"
 
@@ -125,7 +126,7 @@ static char *short_text(enum knob_id knob, int64_t value, char *text, size_t siz
 	return text;
 }
 
-char *knob_came_to_text(enum knob_id knob, const struct scenario *scenario, const struct given *given,
+char *knob_came_to_text(int knob, const struct scenario *scenario, const struct given *given,
 	const struct plan *plan, int room, char *text, size_t size)
 {
 	char value[64], came[64];
@@ -152,12 +153,12 @@ static int64_t meaning(enum knob_id knob, const struct given *given, const struc
 	return to >= 0 ? to : plan->scenario.value[knob];
 }
 
-bool knob_means_same(enum knob_id knob, const struct given *given, const struct plan *one, const struct plan *other)
+bool knob_means_same(int knob, const struct given *given, const struct plan *one, const struct plan *other)
 {
 	return meaning(knob, given, one) == meaning(knob, given, other);
 }
 
-int64_t knob_next(enum knob_id knob, const struct scenario *scenario, const struct given *given,
+int64_t knob_next(int knob, const struct scenario *scenario, const struct given *given,
 	const struct plan *plan, int direction)
 {
 	int64_t now = scenario->value[knob], to = knob_came_to(knob, scenario, given, plan);

@@ -3,6 +3,7 @@
 
 #include "fsdp.h"
 #include "plan.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 #include "src/scenario/shard_mesh.h"
 

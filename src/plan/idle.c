@@ -2,6 +2,7 @@
 #include "came_to.h"
 
 #include "src/scenario/idle_knobs.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/shard_mesh.h"
 
 static bool has_axis(const struct plan *plan, const char *name)
@@ -43,7 +44,7 @@ static bool idle_has_no_tensor_axis(const struct plan *plan)
 }
 
 static const struct row {
-	enum knob_id knob;
+	int knob;
 	bool (*holds)(const struct plan *plan);
 	const char *why;
 } rows[] = {
@@ -55,7 +56,7 @@ static const struct row {
 	{ K_sp, idle_has_no_tensor_axis, "no tensor parallelism here (tp=1)" },
 };
 
-const char *plan_knob_idle(const struct plan *plan, enum knob_id knob)
+const char *plan_knob_idle(const struct plan *plan, int knob)
 {
 	const char *why = knob_idle(&plan->scenario, knob);
 	for (size_t i = 0; i < COUNT_OF(rows) && !why; i++)

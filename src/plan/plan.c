@@ -33,7 +33,7 @@ int64_t plan_flops(const struct plan *plan)
 {
 	const struct graph *graph = plan->graph;
 	const struct pipelined *pipelined = plan->pipelined;
-	int64_t passes = plan->scenario.value[K_accumulation] * (pipelined ? (int64_t)pipelined->microbatches : 1), sum = 0,
+	int64_t passes = scenario_accumulation(&plan->scenario) * (pipelined ? (int64_t)pipelined->microbatches : 1), sum = 0,
 			of_op;
 	FOR(op, graph->ops) {
 		bool each = graph->op[op].phase == PHASE_FORWARD || graph->op[op].phase == PHASE_BACKWARD ||

@@ -5,6 +5,7 @@
 #include "device_figures.h"
 #include "own_device.h"
 #include "profiles.h"
+#include "knobs.h"
 
 static const char *const figure_basis_names[FIGURE_BASES] = { "", "fitted", "carried over", "assumed", "yours" };
 

@@ -1,6 +1,7 @@
 /* idle_knobs.c: a row for each reason. A row must be sure: unit_idle_knobs plans with and without. */
 #include "idle_knobs.h"
 #include "shard_mesh.h"
+#include "knobs.h"
 
 static bool has_no_pipeline(const struct scenario *scenario)
 {
@@ -54,7 +55,7 @@ static bool cuts_no_parameters(const struct scenario *scenario)
 }
 
 static const struct row {
-	enum knob_id knob;
+	int knob;
 	bool (*holds)(const struct scenario *scenario);
 	const char *why;
 } rows[] = {
@@ -100,7 +101,7 @@ static const struct row {
 	{ K_order, has_ranks, "orders for time aren't sought in a pipeline's ranks: this is order=auto" },
 };
 
-const char *knob_idle(const struct scenario *scenario, enum knob_id knob)
+const char *knob_idle(const struct scenario *scenario, int knob)
 {
 	FOR(i, COUNT_OF(rows))
 		if (rows[i].knob == knob && rows[i].holds(scenario))

@@ -5,4 +5,4 @@
 
 /* Why it doesn't matter what the knob is set to: "there is no pipeline"; NULL where it does, or may. Where the knob's
  * own value is the reason, of that value. Static text. */
-const char *knob_idle(const struct scenario *scenario, enum knob_id knob);
+const char *knob_idle(const struct scenario *scenario, int knob);

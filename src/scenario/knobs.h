@@ -5,23 +5,7 @@
  * or indices, see knob_parse() and knob_text(). */
 #pragma once
 
-#include "device_table.h"
-#include "software_table.h"
-#include "solver/recompute/step.h"
-#include "solver/layout/layout.h"
-#include "solver/order/order.h"
-#include "solver/pipeline/pipeline.h"
-#include "solver/shard/find.h"
-#include "solver/step/recompute.h"
-
-/* Stages of the data flow, in order (docs/design.md section 2). */
-#define STAGES(X) \
-	X(READ, "read") X(TRAIN, "train") X(SCALE, "scale") X(RECOMPUTE, "recompute") X(SHARD, "shard") X(ORDER, \
-		"order") X(LAYOUT, "layout")
-#define X(id, name) STAGE_##id,
-enum stage { STAGES(X) STAGE_COUNT };
-#undef X
-extern const char *const stage_names[STAGE_COUNT];
+#include "scenario.h"
 
 enum knob_type {
 	KNOB_CHOICE,   /* one of words; value = its index; a word with a number, "layers:2", may have another one:
@@ -34,31 +18,10 @@ enum knob_type {
 	KNOB_PERCENT   /* 5% */
 };
 
-#define KNOB_GIVEN (-1)   /* "given": as the graph or the device preset has it; also "none" and "auto": see words */
-
 /* The words of a solver's strategies, from its own table. */
 #define STRATEGY_WORD(id, name, help) name "|"
 
 #define SCHEDULE_WORD(id, name, folded, split, help) name "|"
-
-/* What gives a plan its memory: the knob's words. */
-enum allocator { ALLOCATOR_AUTO, ALLOCATOR_PLAN, ALLOCATOR_PYTORCH, ALLOCATOR_EXPANDABLE };
-
-/* What offload= may send to the host: saved activations, optimizer state. */
-enum { HOSTS_SAVED = 1, HOSTS_STATES = 2 };
-
-#define EFFORT_DEFAULT 3  /* the solvers' own default */
-#define EFFORT_MAX 10
-
-/* Whose results depend on a knob, which is part of their keys. */
-enum {
-	BY_TRAIN = 1, BY_SCALE = 2, BY_UPDATE = 4, BY_CHUNKS = 8, BY_RECOMPUTE = 16, BY_FIT = 32, BY_SHARD = 64,
-	BY_SEARCH = 128, BY_PIPELINE = 256, BY_LAYOUT = 512,
-	BY_MACHINE = 1024,  /* whatever takes times of the device */
-	BY_LIMIT = 2048,    /* or the memory cap */
-	BY_MEMORY = 4096,   /* or counts a graph's memory */
-	BY_ARENA = 8192     /* what orders and lays out to choose */
-};
 
 /* X(id, group, type, words, minimum, maximum, default, first stale stage, whose keys it is in, help)
  * words: of a choice "a|b|c" (a last "|" is fine), where "b:2" takes a whole number from 1 and "c:50%" a percentage,
@@ -180,6 +143,7 @@ enum {
 #define X(id, ...) K_##id,
 enum knob_id { KNOBS(X) KNOB_COUNT };
 #undef X
+_Static_assert(KNOB_COUNT <= KNOBS_MOST, "a scenario has no room for that many");
 
 struct knob {
 	const char *name, *group, *words, *help;
@@ -209,6 +173,14 @@ bool knob_word(const char *words, int i, char *word, size_t size);
 char *knob_word_help(enum knob_id knob, int64_t value, char *text, size_t size);
 /* The next value up (+1) or down (-1) as a widget steps: words in turn, numbers doubled and halved or by one. */
 int64_t knob_step(enum knob_id knob, int64_t value, int direction);
+
+/* Sets a knob; device and software never otherwise. */
+void scenario_put(struct scenario *scenario, enum knob_id knob, int64_t value);
+/* Whether two scenarios ask for the same plan, whatever effort is spent and whatever one knob is set to (KNOB_COUNT:
+ * none). */
+bool scenario_alike(const struct scenario *one, const struct scenario *other, enum knob_id but);
+/* Effort rises by itself in the background, and the store changes no result: false for these. */
+bool knob_matters(enum knob_id knob);
 
 /* ---- aliases ---- */
 

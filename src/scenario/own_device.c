@@ -5,6 +5,7 @@
 
 #include "own_device.h"
 #include "src/base/words.h"
+#include "knobs.h"
 
 enum figure_type {
 	TYPE_NAME,      /* letters, digits and . _ - */

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "own_device.h"
-#include "scenario.h"
+#include "knobs.h"
 #include "src/base/lines.h"
 #include "src/base/words.h"
 
@@ -69,6 +69,15 @@ enum allocator scenario_allocator(const struct scenario *scenario, const struct 
 		return strcmp(segments, "default") == 0 ? ALLOCATOR_PYTORCH : ALLOCATOR_EXPANDABLE;
 	bool gpu = device == DEVICE_NONE || device_preset((enum device)device).group_buffers > 0;
 	return gpu && scenario_of_torch(graph) ? ALLOCATOR_EXPANDABLE : ALLOCATOR_PLAN;
+}
+
+#define X(id) int64_t scenario_##id(const struct scenario *scenario) { return scenario->value[K_##id]; }
+ASKED_KNOBS(X)
+#undef X
+
+struct graph *scenario_graph(const struct scenario *scenario, struct graph *graph, struct error *error)
+{
+	return scenario->value[K_in_place] ? graph_retain(graph) : graph_without_inplace(graph, error);
 }
 
 struct memory_rules scenario_memory_rules(const struct scenario *scenario)

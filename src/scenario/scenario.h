@@ -16,7 +16,44 @@
 #pragma once
 
 #include "devices.h"
-#include "knobs.h"
+#include "solver/layout/layout.h"
+#include "solver/order/order.h"
+#include "solver/pipeline/pipeline.h"
+#include "solver/recompute/step.h"
+#include "solver/shard/find.h"
+#include "solver/step/recompute.h"
+
+#define KNOBS_MOST 48     /* so that what names no knob (knobs.h) doesn't depend on which there are */
+#define KNOB_GIVEN (-1)   /* "given": as the graph or the device preset has it; also "none" and "auto": see words */
+
+/* Stages of the data flow, in order (docs/design.md section 2). */
+#define STAGES(X) \
+	X(READ, "read") X(TRAIN, "train") X(SCALE, "scale") X(RECOMPUTE, "recompute") X(SHARD, "shard") X(ORDER, \
+		"order") X(LAYOUT, "layout")
+#define X(id, name) STAGE_##id,
+enum stage { STAGES(X) STAGE_COUNT };
+#undef X
+extern const char *const stage_names[STAGE_COUNT];
+
+/* What gives a plan its memory: the knob's words. */
+enum allocator { ALLOCATOR_AUTO, ALLOCATOR_PLAN, ALLOCATOR_PYTORCH, ALLOCATOR_EXPANDABLE };
+
+/* What offload= may send to the host: saved activations, optimizer state. */
+enum { HOSTS_SAVED = 1, HOSTS_STATES = 2 };
+
+#define EFFORT_DEFAULT 3  /* the solvers' own default */
+#define EFFORT_MAX 10
+
+/* Whose results depend on a knob, which is part of their keys. */
+enum {
+	BY_TRAIN = 1, BY_SCALE = 2, BY_UPDATE = 4, BY_CHUNKS = 8, BY_RECOMPUTE = 16, BY_FIT = 32, BY_SHARD = 64,
+	BY_SEARCH = 128, BY_PIPELINE = 256, BY_LAYOUT = 512,
+	BY_MACHINE = 1024,  /* whatever takes times of the device */
+	BY_LIMIT = 2048,    /* or the memory cap */
+	BY_MEMORY = 4096,   /* or counts a graph's memory */
+	BY_ARENA = 8192     /* what orders and lays out to choose */
+};
+
 
 /* Pins, in the words of the prompt and of session files (docs/design.md section 4). */
 #define PINS(X) \
@@ -44,24 +81,26 @@ struct pin {
 };
 
 struct scenario {
-	int64_t value[KNOB_COUNT];
+	int64_t value[KNOBS_MOST];    /* by enum knob_id */
 	struct pin *pin;
 	uint32_t pins;
 	struct device_preset device;  /* of knobs and pins: its preset with the figures of its own; memory: the whole */
 	struct machine machine;       /* what it can do: the same with what measured steps of the software take */
 };
 
-/* Sets a knob; device and software never otherwise. */
-void scenario_put(struct scenario *scenario, enum knob_id knob, int64_t value);
 void scenario_init(struct scenario *scenario);                     /* defaults, no pins */
 void scenario_done(struct scenario *scenario);
 #define scenario_drop scenario_done
 enum status scenario_copy(struct scenario *to, const struct scenario *from);
-/* Whether two scenarios ask for the same plan, whatever effort is spent and whatever one knob is set to (KNOB_COUNT:
- * none). */
-bool scenario_alike(const struct scenario *one, const struct scenario *other, enum knob_id but);
-/* Effort rises by itself in the background, and the store changes no result: false for these. */
-bool knob_matters(enum knob_id knob);
+/* Values of knobs that many ask for, so that these depend on no other knob. */
+#define ASKED_KNOBS(X) \
+	X(devices) X(microbatches) X(accumulation) X(slack) X(prefetch) X(effort) X(recompute) X(offload) X(rank) X(device)
+#define X(id) int64_t scenario_##id(const struct scenario *scenario);
+ASKED_KNOBS(X)
+#undef X
+/* The graph as its orders are sought: with in_place=off without writes into what isn't persistent. A new reference or
+ * NULL. */
+struct graph *scenario_graph(const struct scenario *scenario, struct graph *graph, struct error *error);
 /* The memory cap, the knob's or the device preset's, less the reserve; -1 where there is none. */
 int64_t scenario_budget(const struct scenario *scenario);
 /* A memory cap that no part of the graph comes near was probably meant in GiB: "memory=24 is 24 B; for 24 GiB write

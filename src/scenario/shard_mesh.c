@@ -4,6 +4,7 @@
 #include "src/base/words.h"
 #include "own_device.h"
 #include "shard_mesh.h"
+#include "knobs.h"
 
 bool scenario_shards(const struct scenario *scenario)
 {
@@ -217,4 +218,26 @@ void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degr
 		mesh_add_axis(mesh, axis[i].name, (uint32_t)axis[i].size, (uint32_t)inner,
 			(uint32_t)scenario->device.node, &scenario->machine);
 	}
+}
+
+bool scenario_pipelines(const struct scenario *scenario)
+{
+	return scenario->value[K_pp] > 1 || scenario->value[K_microbatches] > 1;
+}
+
+bool scenario_cuts(const struct scenario *scenario)
+{
+	return scenario->value[K_pp] > 1;
+}
+
+enum shard_strategy scenario_strategy(const struct scenario *scenario)
+{
+	return (enum shard_strategy)(scenario->value[K_strategy] > 0 ? scenario->value[K_strategy] - 1 : 0);
+}
+
+uint8_t scenario_zero(const struct scenario *scenario)
+{
+	return scenario->value[K_zero] == 0 && scenario_strategy(scenario) == STRATEGY_ZERO
+		? 3
+		: (uint8_t)scenario->value[K_zero];
 }

@@ -35,29 +35,15 @@ void roles_of_mesh(const struct scenario *scenario, const struct mesh *mesh, str
 int64_t least_extent(const struct units *units, enum factor_role role);
 
 /* The step is cut into microbatches or over pipeline ranks. */
-static inline bool scenario_pipelines(const struct scenario *scenario)
-{
-	return scenario->value[K_pp] > 1 || scenario->value[K_microbatches] > 1;
-}
+bool scenario_pipelines(const struct scenario *scenario);
 /* The step is cut over pipeline ranks, whose memory follows from the cuts. */
-static inline bool scenario_cuts(const struct scenario *scenario)
-{
-	return scenario->value[K_pp] > 1;
-}
+bool scenario_cuts(const struct scenario *scenario);
 /* There is a mesh: several devices and a strategy, or a pipeline, whose ranks may have one device each. */
 bool scenario_shards(const struct scenario *scenario);
 /* The strategy of a scenario that shards: the knob's words are "none" (a pipeline alone) and then the strategies. */
-static inline enum shard_strategy scenario_strategy(const struct scenario *scenario)
-{
-	return (enum shard_strategy)(scenario->value[K_strategy] > 0 ? scenario->value[K_strategy] - 1 : 0);
-}
+enum shard_strategy scenario_strategy(const struct scenario *scenario);
 /* ZeRO's stage: strategy=zero without one is stage 3. */
-static inline uint8_t scenario_zero(const struct scenario *scenario)
-{
-	return scenario->value[K_zero] == 0 && scenario_strategy(scenario) == STRATEGY_ZERO
-		? 3
-		: (uint8_t)scenario->value[K_zero];
-}
+uint8_t scenario_zero(const struct scenario *scenario);
 /* The strategy decides by itself: tap, minred, auto. */
 bool scenario_searches(const struct scenario *scenario);
 /* The order that plans get: the knob's, or what order=auto stands for. ORDER_AUTO: the fastest found, with the effort

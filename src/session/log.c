@@ -142,7 +142,7 @@ char *log_newest(bool *ended)
 
 void log_export(struct session_log *log, const struct plan *plan, const struct scenario *asked, const char *line)
 {
-	long long planned = plan->scenario.value[K_effort], wanted = asked->value[K_effort];
+	long long planned = scenario_effort(&plan->scenario), wanted = scenario_effort(asked);
 	if (planned != wanted)
 		log_add(log, "set effort=%lld", planned);
 	if (plan->limited)

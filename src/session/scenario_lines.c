@@ -6,6 +6,7 @@
 #include "src/base/words.h"
 #include "src/base/source.h"
 #include "src/read/launch.h"
+#include "src/scenario/knobs.h"
 
 enum status scenario_line_unpin(struct scenario *scenario, const char *argument, struct error *error)
 {

@@ -11,6 +11,7 @@
 #include "src/models/open.h"
 #include "src/plan/beside.h"
 #include "src/decide/planner.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/shard_mesh.h"
 #include "src/write/export.h"
 #include "worker.h"
@@ -26,7 +27,7 @@ struct moment {
 
 /* What a knob's other value would come to. */
 struct question {
-	enum knob_id knob;
+	int knob;
 	int64_t value;
 	uint64_t number; /* of the worker's preview while it is unanswered, else 0 */
 	struct preview preview;
@@ -320,7 +321,7 @@ static bool session_foretold(const struct scenario *now, const struct scenario *
 	return false;
 }
 
-const struct preview *session_preview(struct session *session, enum knob_id knob, int64_t value)
+const struct preview *session_preview(struct session *session, int knob, int64_t value)
 {
 	struct scenario scenario;
 	FOR(i, session->questions)

@@ -106,7 +106,7 @@ const char *session_problem(const struct session *session);
  * worked out beside the plan, and the wake fd tells), known false where it has no plan. Asking about another knob gives
  * up the last question. Answers are kept until the scenario changes. */
 struct preview;
-const struct preview *session_preview(struct session *session, enum knob_id knob, int64_t value);
+const struct preview *session_preview(struct session *session, int knob, int64_t value);
 /* True while an answer is being worked out; session_wait_preview() blocks until there is none. */
 bool session_previewing(const struct session *session);
 void session_wait_preview(struct session *session);

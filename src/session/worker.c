@@ -9,6 +9,7 @@
 
 #include "src/base/clock.h"
 #include "src/decide/planner.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/shard_mesh.h"
 #include "worker.h"
 

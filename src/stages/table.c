@@ -9,6 +9,7 @@
 #include "solver/step/scale.h"
 #include "solver/step/train.h"
 #include "src/base/words.h"
+#include "src/scenario/knobs.h"
 #include "src/stages/pipeline/stage.h"
 #include "src/stages/shard/stage.h"
 #include "table.h"

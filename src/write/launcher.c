@@ -3,6 +3,7 @@
 
 #include "data.h"
 #include "src/read/launch.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 #include "src/scenario/shard_mesh.h"
 

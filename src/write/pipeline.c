@@ -199,7 +199,7 @@ enum status export_trace(const struct export_job *job)
 	write_bytes(&json, "arena_bytes", plan_arena(plan));
 	trace_events(&json);
 	trace_name(
-		&json, "process_name", PROCESS_OPS, -1, plan->scenario.value[K_accumulation] > 1 ? "ops of one pass" : "ops");
+		&json, "process_name", PROCESS_OPS, -1, scenario_accumulation(&plan->scenario) > 1 ? "ops of one pass" : "ops");
 	trace_name(&json, "process_name", PROCESS_STORAGES, -1, "storages");
 	FOR(i, plan->graph->ops) {
 		write_trace_write_op(plan, at, i, &json);

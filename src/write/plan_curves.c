@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "data.h"
+#include "src/scenario/knobs.h"
 
 /* Adds a buffer where it begins and takes it away behind its end. */
 static bool add_buffer(const json_t *buffer, struct curve *curve)

@@ -7,6 +7,7 @@
 #include "factors.h"
 #include "src/read/card.h"
 #include "plan_json.h"
+#include "src/scenario/knobs.h"
 #include "src/stages/base/stages.h"
 
 static const char *strategy_word(const struct plan *plan, enum knob_id knob, char text[64])

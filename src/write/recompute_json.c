@@ -1,5 +1,6 @@
 /* recompute_json.c: what recomputation costs, in plan files. */
 #include "plan_json.h"
+#include "src/scenario/knobs.h"
 #include "src/stages/fit/stage.h"
 
 static const char *recompute_json_op_name(const struct graph *step, uint32_t op)

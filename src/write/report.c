@@ -8,6 +8,7 @@
 #include "src/plan/verdict.h"
 #include "src/read/card.h"
 #include "src/scenario/device_figures.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 #include "src/stages/fit/stage.h"
 #include "src/stages/shard/stage.h"

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "plan_json.h"
+#include "src/scenario/knobs.h"
 #include "src/stages/shard/stage.h"
 
 /* ---- writing ---- */

@@ -129,7 +129,7 @@ enum status export_roofline(const struct export_job *job)
 	char name[200];
 	const struct scenario *scenario = &job->plan->scenario;
 	struct roofline roofline = { .share = job->plan->sharded };
-	if (scenario->value[K_device] != knobs[K_device].normal)
+	if (strcmp(scenario->device.name, "none") != 0)
 		roofline.device = scenario->device.name;
 	struct rules *rules = rules_load(job->options->rules_file, job->error);
 	if (!rules)

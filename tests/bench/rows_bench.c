@@ -11,6 +11,7 @@
 
 #include "src/base/lines.h"
 #include "src/configs/model_source.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 #include "src/scenario/profiles.h"
 

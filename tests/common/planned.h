@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/decide/planner.h"
+#include "src/scenario/knobs.h"
 
 /* Knobs as words, "devices=4 strategy=data", then pins, each behind a ';'. */
 static inline void scenario_add(struct scenario *scenario, const char *words)

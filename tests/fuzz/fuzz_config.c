@@ -1,4 +1,5 @@
 /* fuzz_config.c: the configuration file takes anything: settings, or warnings. */
+#include "src/scenario/knobs.h"
 #include "src/session/config.h"
 #include "as_file.h"
 

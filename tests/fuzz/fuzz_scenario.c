@@ -2,7 +2,7 @@
  * back alike. */
 #include <string.h>
 
-#include "src/scenario/scenario.h"
+#include "src/scenario/knobs.h"
 #include "as_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

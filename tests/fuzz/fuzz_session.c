@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "src/read/input.h"
+#include "src/scenario/knobs.h"
 #include "src/session/session.h"
 #include "as_file.h"
 

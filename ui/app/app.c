@@ -268,7 +268,7 @@ static void app_find_timetable(struct app *app)
 /* What the panel's knob would do: asked for only while the panel has the keys. */
 static void find_previews(struct app *app)
 {
-	enum knob_id knob;
+	int knob;
 	int64_t value;
 	FOR_INT(up, 2) {
 		bool asks = app->panel_has_keys && panel_asks(&app->panel, &app->model, up ? 1 : -1, &knob, &value);

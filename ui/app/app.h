@@ -38,7 +38,7 @@ void panel_draw(struct panel *panel, const struct model *model, bool has_keys, s
 /* The other value of the selected knob in a direction (-1 or 1) whose effect is worth knowing; false where there is
  * none. */
 bool panel_asks(
-	const struct panel *panel, const struct model *model, int direction, enum knob_id *knob, int64_t *value);
+	const struct panel *panel, const struct model *model, int direction, int *knob, int64_t *value);
 /* Shows only the knobs whose name, group, words or sentence has the text, and selects the best (the one of that name
  * first); "" shows all again. */
 void panel_narrow(struct panel *panel, const char *text);

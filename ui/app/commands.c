@@ -10,6 +10,7 @@
 
 #include "history_file.h"
 #include "ui/screen/picture.h"
+#include "src/scenario/knobs.h"
 
 /* ---- finding ---- */
 

@@ -1,5 +1,6 @@
 /* completion.c: continuations of the last word of a line, from the command table, the knob table and the graph. */
 #include "app.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 
 #include <glob.h>

@@ -6,6 +6,7 @@
 #include "src/scenario/device_figures.h"
 #include "src/scenario/devices.h"
 #include "src/scenario/idle_knobs.h"
+#include "src/scenario/knobs.h"
 #include "src/session/worker.h"
 
 enum {
@@ -207,7 +208,7 @@ static int64_t panel_next_value(const struct model *model, enum knob_id knob, in
 	return knob_next(knob, model->scenario, &model->given, model->plan, direction);
 }
 
-bool panel_asks(const struct panel *panel, const struct model *model, int direction, enum knob_id *knob, int64_t *value)
+bool panel_asks(const struct panel *panel, const struct model *model, int direction, int *knob, int64_t *value)
 {
 	struct place place = panel_here(panel);
 	*knob = place.knob;

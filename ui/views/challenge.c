@@ -1,6 +1,7 @@
 /* challenge.c: after every step the rest is ordered as well as possible, with a small effort: that tells what a step
  * has cost, and is where hints come from. */
 #include "order_rows.h"
+#include "src/scenario/knobs.h"
 
 /* Ticks for ordering the rest: below a frame's time, and far more than most graphs of this size need. */
 #define EFFORT UINT64_C(2000000)

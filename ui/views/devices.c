@@ -56,7 +56,7 @@ static void draw_timetable(struct frame *frame, struct devices *view, const stru
 		return;
 	}
 	gantt_take(&view->gantt, timetable);
-	view->gantt.passes = model->plan->scenario.value[K_accumulation];
+	view->gantt.passes = scenario_accumulation(&model->plan->scenario);
 	view->gantt.step = model->plan->speed.time;
 	view->gantt.needs = plan_verdict(model->plan).needed;
 	view->gantt.planned = model->plan->rank;
@@ -89,7 +89,7 @@ static void draw_part(struct frame *frame, struct devices *view, struct model *m
 		figures_draw(frame, &view->figures, model);
 	else if (!plan->transformed->sharded)
 		frame_wrapped(frame, (struct rect){ 1, 0, frame->window.width - 1, 3 }, ROLE_FAINT,
-			plan->scenario.value[K_devices] == 1
+			scenario_devices(&plan->scenario) == 1
 				? "one device sends nothing. D: two; S: the best way to use eight"
 				: "every device runs the whole step, nothing is sent: :fsdp splits it; S: the best way");
 	else if (view->part == PART_TRAFFIC)

@@ -64,7 +64,7 @@ static int draw_source(struct frame *frame, struct rect rect, const char *label,
 /* Both sources. Returns the next row. */
 static int draw_sources(struct frame *frame, struct rect rect, const struct model *model)
 {
-	enum device device = (enum device)devices_figures_shown(model)->value[K_device];
+	enum device device = (enum device)scenario_device(devices_figures_shown(model));
 	int end = rect.y + rect.height;
 	char text[700];
 	rect.y = draw_source(frame, rect, "data sheet", device_sheet_source(device));

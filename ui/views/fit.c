@@ -104,7 +104,7 @@ static void fit_draw_way(
 		!way->planned ? ROLE_FAINT : !way->fits ? ROLE_BAD : *way->reason ? ROLE_WARN : ROLE_GOOD,
 		!way->planned ? ROLE_FAINT : way->extra > 0 ? ROLE_WARN : ROLE_TEXT, usual, ROLE_FAINT };
 	const char *set = fit_set_of(way), *number = strstr(set, "devices=");
-	double devices = number == set ? strtod(number + 8, NULL) : (double)model->plan->scenario.value[K_devices];
+	double devices = number == set ? strtod(number + 8, NULL) : (double)scenario_devices(&model->plan->scenario);
 	if (way->planned || way->above) {
 		bytes_text(way->came.needs, text[0], sizeof *text);
 		snprintf(text[1], sizeof *text, way->fits ? *way->reason ? "fits?" : "fits" : "+%s",
@@ -217,7 +217,7 @@ static void fit_draw_list(struct frame *frame, struct fit_view *view, const stru
 			frame_text(frame, 1, y++, width, ROLE_LABEL, group_names[last = group]);
 		fit_draw_way(frame, y++, model, way, row == view->selected);
 	}
-	if (y < end && last != GROUP_DEVICES && model->plan->scenario.value[K_devices] == 1)
+	if (y < end && last != GROUP_DEVICES && scenario_devices(&model->plan->scenario) == 1)
 		frame_text(frame, 1, y++, width, ROLE_LABEL, "MORE DEVICES   D: two of them   S: every way to use more");
 	if (y < end && view->rows < list->ways)
 		frame_print(frame, 1, y, ROLE_FAINT, "z: %u more that can't help", list->ways - view->rows);

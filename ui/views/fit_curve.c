@@ -226,7 +226,7 @@ bool slowdown_command(struct slowdown_pane *pane, struct model *model, enum comm
 	default: return false;
 	}
 	pane->cap = cap < curve->least - step ? curve->least - step : cap > curve->most ? curve->most : cap;
-	bool follows = model->scenario->value[K_recompute] == RECOMPUTE_AUTO;
+	bool follows = scenario_recompute(model->scenario) == RECOMPUTE_AUTO;
 	if (command == COMMAND_ACTIVATE || follows)
 		view_request(model, false, "set memory=%lld%s", (long long)pane->cap, follows ? "" : " recompute=auto");
 	return true;

@@ -4,6 +4,7 @@
 #include "devices.h"
 #include "runs_plot.h"
 #include "src/plan/verdict.h"
+#include "src/scenario/knobs.h"
 
 /* runs_log: how a run's order came about: best and bound over the effort. */
 

@@ -151,11 +151,11 @@ static void search_draw_row(struct frame *frame, int y, const struct config_rows
 	x = list->experts ? search_draw_degree(frame, x, y, role, "ep", config->ep) : x;
 	x = search_draw_degree(frame, x + 2, y, role, "ZeRO", config->zero) + 2;
 	PRINT_TO(text, config->chunks > 1 ? "%s x%u" : "%s", !entry ? "schedule" : config->pp == 1 ? "-"
-		: knob_text(K_schedule, config->schedule, bytes, sizeof bytes), config->chunks);
+		: schedule_names[config->schedule], config->chunks);
 	frame_text(frame, x, y, RECOMPUTE - 1, role, text);
 	x += RECOMPUTE;
 	frame_text(frame, x, y, RECOMPUTE - 1, role, !entry ? "recompute" : config->recompute_layers ? "layers"
-		: config->offload ? "offload" : config->recompute ? knob_text(K_recompute, config->recompute, bytes, sizeof bytes)
+		: config->offload ? "offload" : config->recompute ? recompute_names[config->recompute]
 		: "-");
 	x = search_draw_degree(frame, x + RECOMPUTE - 1, y, role, frame->ascii ? "ub" : "µb",
 		config->microbatch);

@@ -1,5 +1,6 @@
 /* view.c: the shared cursor and zoom, and small helpers of all views. */
 #include "view.h"
+#include "src/scenario/knobs.h"
 
 #include <ctype.h>
 #include <stdarg.h>

@@ -2,6 +2,7 @@
 #include "view.h"
 
 #include "src/base/background.h"
+#include "src/scenario/knobs.h"
 
 enum { STORE_BYTES = 1 << 28 };
 

@@ -4,6 +4,7 @@
 
 #include "src/base/background.h"
 #include "src/base/clock.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/shard_mesh.h"
 #include "stages.h"
 

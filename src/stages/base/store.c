@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 #include "store.h"
 

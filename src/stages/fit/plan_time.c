@@ -85,7 +85,7 @@ static struct timing timing_of(const struct graph *graph, const struct sharded *
 	const struct scenario *scenario, const struct rules *rules)
 {
 	struct timing timing = {
-		.graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario->value[K_prefetch]
+		.graph = graph, .sharded = sharded, .rules = rules, .costs.prefetch = (uint32_t)scenario_prefetch(scenario)
 	};
 	timing.machine = scenario->machine;
 	return timing;
@@ -117,7 +117,7 @@ enum status plan_op_times(const struct graph *graph, const struct sharded *shard
 /* Tells what runs once a step from what runs in every pass. False: out of memory. */
 static bool find_passes(struct timing *timing, const struct scenario *scenario)
 {
-	timing->passes = scenario->value[K_accumulation];
+	timing->passes = scenario_accumulation(scenario);
 	if (timing->passes == 1)
 		return true;
 	if (ROOM(&timing->arena, timing->once, timing->graph->ops))

@@ -187,8 +187,7 @@ static enum status find_arena(struct rivals *rivals, struct graph *graph, int64_
 	OWN(graph) *late = order == ORDER_LIST || order == ORDER_INDUCTOR_BFS ? late_reruns(graph, rivals->error)
 		: graph_retain(graph);
 	OWN(graph) *run = !late ? NULL
-		: rivals->scenario->value[K_in_place] ? graph_retain(late)
-		: graph_without_inplace(late, rivals->error);
+		: scenario_graph(rivals->scenario, late, rivals->error);
 	struct ordered *ordered = run ? stage_order(stage, run, rivals->scenario, quick, rivals->error) : NULL;
 	struct laid_out *laid_out = ordered ? stage_layout(stage, ordered, rivals->scenario, quick, rivals->error) : NULL;
 	if (laid_out && allocator_needs(ordered, laid_out, rivals->scenario, arena) != OK)

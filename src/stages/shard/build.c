@@ -29,7 +29,7 @@ struct shared_units *shared_units_find(struct stage_context *stage, struct graph
 enum status shard_clock_open(const struct stage_context *stage, const struct units *units,
 	const struct scenario *scenario, struct shard_clock *clock)
 {
-	clock->microbatches = scenario->value[K_microbatches] > 1 ? (uint32_t)scenario->value[K_microbatches] : 1;
+	clock->microbatches = scenario_microbatches(scenario) > 1 ? (uint32_t)scenario_microbatches(scenario) : 1;
 	clock->machine = scenario->machine;
 	enum status status = op_times_find(units, stage->rules, &clock->machine, &clock->times);
 	clock->clock = op_times_clock(&clock->times);

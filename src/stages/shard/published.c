@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "job.h"
+#include "src/scenario/knobs.h"
 
 #define PUBLISHED_WORK 400000  /* ops of all meshes together */
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "job.h"
+#include "src/scenario/knobs.h"
 
 #define HOPELESS_PERCENT 125    /* estimates are that near to simulated steps */
 

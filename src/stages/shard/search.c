@@ -29,7 +29,7 @@ enum status shard_job_options(
 		.roles = roles,
 		.usual = shard_job_strategy(job) == STRATEGY_AUTO ? usual : NULL,
 		.memory = job->cap,
-		.slack = (uint32_t)job->scenario->value[K_slack],
+		.slack = (uint32_t)scenario_slack(job->scenario),
 		.exposed = SHARD_EXPOSED,
 		.microbatches = job->clock.microbatches,
 		.clock = job->clock.clock,
@@ -140,7 +140,7 @@ enum status shard_bound_again(struct stage_context *stage, const struct sharded 
 	job.cap = shard_job_cap(wish, scenario);
 	job.mixture = *mixture;
 	job.apart = scenario_strategy(scenario) == STRATEGY_AUTO;
-	job.alone = job.apart && scenario->value[K_slack] == 0;
+	job.alone = job.apart && scenario_slack(scenario) == 0;
 	enum status status = shard_clock_open(stage, &sharded->shared->units, scenario, &job.clock);
 	if (status == OK)
 		status = shard_job_strategy(&job) == STRATEGY_AUTO

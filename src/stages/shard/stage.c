@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "job.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 
 /* ---- notes ---- */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "src/configs/config_search.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 #include "src/plan/host_pool.h"
 #include "src/models/models.h"

@@ -6,6 +6,7 @@
 #include "src/base/json.h"
 #include "src/base/lines.h"
 #include "src/read/input.h"
+#include "src/scenario/knobs.h"
 #include "src/session/config.h"
 #include "tests/common/support.h"
 

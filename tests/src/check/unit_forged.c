@@ -13,6 +13,7 @@
 #include "src/models/models.h"
 #include "src/decide/planner.h"
 #include "src/read/input.h"
+#include "src/scenario/knobs.h"
 #include "src/stages/fit/stage.h"
 #include "tests/common/forged_step.h"
 #include "tests/common/planned.h"

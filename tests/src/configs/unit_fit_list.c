@@ -5,6 +5,7 @@
 #include "src/configs/fit_list.h"
 #include "src/plan/verdict.h"
 #include "tests/common/fit_step.h"
+#include "src/scenario/knobs.h"
 
 static void cap(struct scenario *scenario, int64_t bytes)
 {

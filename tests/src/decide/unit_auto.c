@@ -12,6 +12,7 @@
 #include "tests/common/random_model.h"
 #include "tests/common/random_sharding.h"
 #include "tests/common/support.h"
+#include "src/scenario/knobs.h"
 
 /* NULL where the scenario can't be planned. */
 static struct plan *plan_of(struct planner *planner, struct graph *graph, const char *words)

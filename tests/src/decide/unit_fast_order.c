@@ -9,6 +9,7 @@
 #include "src/models/models.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/support.h"
+#include "src/scenario/knobs.h"
 
 static struct plan *plan_with(
 	struct planner *planner, struct graph *graph, const char *const *words, const char *order, int64_t cap)

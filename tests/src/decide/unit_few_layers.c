@@ -6,6 +6,7 @@
 #include "src/decide/decide.h"
 #include "src/decide/planner.h"
 #include "src/plan/verdict.h"
+#include "src/scenario/knobs.h"
 #include "src/stages/shard/stage.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/support.h"

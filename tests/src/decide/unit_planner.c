@@ -10,6 +10,7 @@
 #include "src/plan/beside.h"
 #include "src/decide/planner.h"
 #include "tests/common/support.h"
+#include "src/scenario/knobs.h"
 
 static struct graph *sample(const char *path)
 {

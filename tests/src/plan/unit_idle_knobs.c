@@ -7,6 +7,7 @@
 #include "src/read/input.h"
 #include "src/scenario/idle_knobs.h"
 #include "tests/common/planned.h"
+#include "src/scenario/knobs.h"
 
 /* Scenarios, and other values of knobs. */
 static const char *const scenarios[] = {

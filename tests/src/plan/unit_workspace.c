@@ -5,6 +5,7 @@
 #include "tests/common/planned.h"
 #include "tests/common/random_graph.h"
 #include "tests/common/support.h"
+#include "src/scenario/knobs.h"
 
 enum { ITEMS = 400 };
 

@@ -6,6 +6,7 @@
 #include "src/decide/planner.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/support.h"
+#include "src/scenario/knobs.h"
 
 enum { DEVICES = 4 };
 

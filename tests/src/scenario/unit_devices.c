@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "src/scenario/device_figures.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 #include "src/scenario/profiles.h"
 #include "src/scenario/shard_mesh.h"

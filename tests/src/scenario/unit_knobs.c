@@ -1,7 +1,7 @@
 /* unit_knobs.c: the knob table, scenarios and pins: what is printed is read back. */
 #include <string.h>
 
-#include "src/scenario/scenario.h"
+#include "src/scenario/knobs.h"
 #include "tests/common/support.h"
 
 Test(knobs, every_value_that_is_printed_is_read_back)

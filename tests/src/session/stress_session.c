@@ -11,6 +11,7 @@
 
 #include "src/read/input.h"
 #include "tests/common/random_graph.h"
+#include "src/scenario/knobs.h"
 #include "src/session/session.h"
 
 static void must(bool condition, const char *what)

@@ -1,6 +1,7 @@
 /* unit_config.c: the user's configuration file: what is known is taken, what is not is counted and left out. */
 #include <string.h>
 
+#include "src/scenario/knobs.h"
 #include "src/session/config.h"
 #include "tests/common/support.h"
 

@@ -7,6 +7,7 @@
 #include "src/decide/planner.h"
 #include "src/models/models.h"
 #include "src/read/input.h"
+#include "src/scenario/knobs.h"
 #include "src/session/commands.h"
 #include "src/session/session.h"
 #include "src/session/worker.h"

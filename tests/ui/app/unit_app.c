@@ -9,6 +9,7 @@
 #include "ui/app/explore.h"
 #include "ui/app/history_file.h"
 #include "ui/screen/picture.h"
+#include "src/scenario/knobs.h"
 
 static struct session *session_on(const char *sample, const char *const *settings)
 {

@@ -1,6 +1,7 @@
 /* Tests of what stands around the views: the panel of knobs, footer, overlays, status line and prompt. */
 #include "tests/ui/views/views_fixture.h"
 #include "ui/app/app.h"
+#include "src/scenario/knobs.h"
 
 Test(chrome, the_panel_shows_every_knob_once)
 {

@@ -5,6 +5,7 @@
 #include "tests/common/support.h"
 #include "ui/views/devices.h"
 #include "views_fixture.h"
+#include "src/scenario/knobs.h"
 
 static void open_fixture(struct fixture *fixture, const char *const *set, int width, int height)
 {

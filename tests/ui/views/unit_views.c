@@ -4,6 +4,7 @@
 #include "ui/views/frequency.h"
 #include "ui/views/order_rows.h"
 #include "views_fixture.h"
+#include "src/scenario/knobs.h"
 
 /* A chain of small tensors with one that is large, in the middle of so many ops. */
 static struct graph *spike(uint32_t ops)

@@ -4,6 +4,7 @@
 #include "src/decide/planner.h"
 #include "src/plan/verdict.h"
 #include "solver/step/recompute.h"
+#include "src/scenario/knobs.h"
 #include "src/stages/fit/stage.h"
 #include "tests/common/fit_step.h"
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/scenario/knobs.h"
 #include "src/stages/fit/stage.h"
 #include "src/decide/planner.h"
 #include "src/plan/verdict.h"
