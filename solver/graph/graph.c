@@ -305,7 +305,8 @@ static enum status check_inplace(struct build *build)
 		if (build->root[out] != build->root[in])
 			return graph_bad(build, op->line,
 				refuse(build->error,
-					"in-place result \"%.100s\" of op \"%.100s\" is not an alias of \"%.100s\"",
+					"in-place result \"%.100s\" of op \"%.100s\" is not an alias of \"%.100s\": its tensor needs "
+					"\"alias\"",
 					draft->tensor[out].name, op->name, draft->tensor[in].name));
 	}
 	return OK;

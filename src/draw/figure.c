@@ -208,7 +208,7 @@ static bool figure_over_time(struct axes *axes, const struct plan *plan, const s
 
 static const char *figure_phase_colour(int phase)
 {
-	return phase == PHASE_FORWARD ? pipeline_colours[PART_FORWARD] : phase == PHASE_BACKWARD
+	return phase == PHASE_FORWARD ? "#0072B2" : phase == PHASE_BACKWARD
 		? pipeline_colours[PART_BACKWARD] : phase == PHASE_UPDATE ? "#888888" : pipeline_colours[PART_WEIGHT];
 }
 

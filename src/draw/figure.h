@@ -118,6 +118,8 @@ extern const char *const pipeline_names[PIPELINE_PARTS], *const pipeline_colours
  * name of each. */
 enum status figure_needs(
 	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error);
+/* Of the parts, for readers of ZeRO's paper: at the peak gradients are those of activations, too. */
+extern const char *const bar_names[LEDGER_PARTS + 1];
 
 extern const char *const time_colours[STEP_LIMITS];
 

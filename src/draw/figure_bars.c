@@ -16,6 +16,12 @@ static const char *const bar_colours[LEDGER_PARTS + 1] = { "#E6E6E6", "#C44A00",
 	"#FFFFFF",
 	"#3B2A8C", "#009E73", "#777777", "#56B4E9" };
 
+const char *const bar_names[LEDGER_PARTS + 1] = { [PART_PARAMETERS] = "parameters",
+	[PART_GRADIENTS] = "gradients (activations' as well)", [PART_OPTIMIZER] = "optimizer state",
+	[PART_ACTIVATIONS] = "activations", [PART_OTHER] = "other", [PART_HOLES] = "holes",
+	[PART_AHEAD] = "parameters gathered ahead", [PART_BUFFERS] = "NCCL buffers", [PART_CONTEXT] = "context",
+	[LEDGER_PARTS] = "what the step needs" };
+
 enum { BAR_PARTS = LEDGER_PARTS + 1 };
 struct bar {
 	char name[200], said[64]; /* before it and behind it */
@@ -140,7 +146,7 @@ enum status figure_needs(
 	struct bar bar[2 * BARS_MOST] = { 0 };
 	uint32_t rows = 0;
 	bool several = false;
-	const char *name[BAR_PARTS], *unit;
+	const char *unit;
 	char title[CANVAS_CUT], counts[64], time[32] = "";
 	double most = 0;
 	FOR_FROM(i, 1, curves)
@@ -158,11 +164,9 @@ enum status figure_needs(
 		PRINT_TO(next->said, "%s%s%s", BYTES((int64_t)bars_sum(next)), curve[i].seconds > 0 ? ", " : "",
 			curve[i].seconds > 0 ? time : "");
 	}
-	FOR_INT(part, BAR_PARTS)
-		name[part] = part < LEDGER_PARTS ? ledger[part].key : "what the step needs";
-	struct bars bars = { curves_title(curve, curves, paper.width, title), counts, "", bar_colours, name,
+	struct bars bars = { curves_title(curve, curves, paper.width, title), counts, "", bar_colours, bar_names,
 		(double)axis_unit((int64_t)most, &unit), bar, rows, BAR_PARTS };
-	PRINT_TO(counts, "what the step needs [%s]%s", unit, *time ? ", and its time" : "");
+	PRINT_TO(counts, "what the step needs at its peak [%s]%s", unit, *time ? ", and its time" : "");
 	return figure_bars(&bars, paper, stream, error);
 }
 

@@ -168,12 +168,35 @@ static enum status name_member(struct reader *reader, const struct value *record
 	return OK;
 }
 
+/* What people write in place of a member that isn't there. */
+static enum status slip_member(
+	struct reader *reader, const struct value *record, const char *key, const char *const slip[], int slips)
+{
+	FOR_INT(i, slips)
+		if (!value_member(record, key) && value_member(record, slip[i]))
+			return read_native_bad(
+				reader, "the record has \"%s\", but no \"%s\": the nearest is \"%s\"", slip[i], key, key);
+	return OK;
+}
+
+/* "f32" for "float32", "torch.float32", "bf16" for "bfloat16", "u8" for "uint8". */
+static void short_dtype(const char *word, char *text, size_t size)
+{
+	const char *name = strrchr(word, '.') ? strrchr(word, '.') + 1 : word;
+	const char *middle = strstr(name, "float") ? strstr(name, "float") + 1 : strstr(name, "int");
+	middle += middle && middle == name && *name == 'i';
+	const char *digits = middle ? middle + strcspn(middle, "0123456789") : NULL;
+	if (middle)
+		snprintf(text, size, "%.*s%.8s", (int)SMALLER(middle - name, 4), name, *digits ? digits : "32");
+}
+
 /* unknown dtype "float": expected f64, f32 ...; the nearest is f32 */
 static enum status bad_word(
 	struct reader *reader, const char *key, const char *word, const char *const *words, int count)
 {
-	struct nearest nearest = { .wanted = word };
-	char list[240], near[120];
+	char list[240], near[120], brief[16] = "";
+	short_dtype(words == dtype_names ? word : "", brief, sizeof brief);
+	struct nearest nearest = { .wanted = *brief ? brief : word };
 	struct words expected = { list, sizeof list, 0 };
 	FOR_INT(i, count) {
 		nearest_consider(&nearest, words[i]);
@@ -273,12 +296,15 @@ static enum status read_tensor(struct reader *reader, const struct value *record
 	int kind = -1, dtype = -1;
 	const char *alias = NULL;
 	char *extra;
+	static const char *const sizes[] = { "size", "nbytes" };
 	struct axis_places places;
 	if (record_places(value_member(record, "placement"), &places)) {
 		tensor.places = &places;
 		keys_add(&known, "placement");
 	}
 	TRY(name_member(reader, record, &tensor.name));
+	if (!value_member(record, "shape") && !value_member(record, "alias"))
+		TRY(slip_member(reader, record, "bytes", sizes, COUNT_OF(sizes)));
 	TRY(number_member(reader, record, "bytes", &tensor.bytes, &tensor.has_bytes));
 	TRY(word_member(reader, record, "kind", kind_names, KIND_COUNT, &kind));
 	TRY(word_member(reader, record, "dtype", dtype_names, DTYPE_COUNT, &dtype));
@@ -369,8 +395,11 @@ static enum status read_op(struct reader *reader, const struct value *record)
 	bool has_flops;
 	char *extra;
 	struct collective said = collective_unsaid();
+	static const char *const inputs[] = { "inputs", "input" }, *const outputs[] = { "outputs", "output" };
 	const struct op_growth *grows = NULL;
 	TRY(name_member(reader, record, &op.name));
+	TRY(slip_member(reader, record, "in", inputs, COUNT_OF(inputs)));
+	TRY(slip_member(reader, record, "out", outputs, COUNT_OF(outputs)));
 	TRY(text_member(reader, record, "op", &op.type));
 	TRY(text_member(reader, record, "mod", &module));
 	TRY(text_member(reader, record, "src", &op.src));

@@ -59,7 +59,7 @@ enum context { VIEW_TABLE(X) IN_PANEL = 1 << VIEWS, IN_CHALLENGE = 1 << (VIEWS +
 		"yourself: arrows choose an op that can run, Enter runs it, u takes it back; in Map lay its tensors") \
 	X(HINT, "hint", "i", "hint", IN_CHALLENGE | IN_STEP, "", "which op to run next in the challenge, and why; of a " \
 		"lesson its answer") \
-	X(SCORE, "score", "T", "score", IN_CHALLENGE, "", "show time and score of the challenge, or hide them") \
+	X(SCORE, "score", "T", "score", IN_CHALLENGE, "", "hide the goal of the challenge, and show time and score; or back") \
 	X(END, "end", "y", "end", IN_CHALLENGE, "", "end the challenge; the plan is shown again") \
 	X(PART, "part", "]", "part", IN_DEVICES | IN_RUNS | IN_FIT | IN_STEP, "", "the next part of the view: of " \
 		"Devices ranks, traffic, placements, device; of Runs side by side, plot, solver's log; of Fit changes, curve; of a " \

@@ -92,7 +92,7 @@ static void html_ledger(const struct verdict *verdict, struct json *json)
 	json_open_array(json, "ledger");
 	FOR_INT(part, LEDGER_PARTS) {
 		json_open_array(json, NULL);
-		json_write_text(json, NULL, ledger[part].key);
+		json_write_text(json, NULL, bar_names[part]);
 		json_write_integer(json, NULL, verdict->part[part]);
 		json_close(json);
 	}

@@ -6,13 +6,28 @@
 /* Ticks for ordering the rest: below a frame's time, and far more than most graphs of this size need. */
 #define EFFORT UINT64_C(2000000)
 
+/* An order made to its end stays to be compared with the next one. */
+static void challenge_keep(struct challenge *challenge)
+{
+	if (challenge->done == 0 || challenge->done < challenge->problem.ops)
+		return;
+	challenge->last_ops = challenge->done;
+	challenge->last_graph = challenge->graph;
+	memcpy(challenge->last, challenge->schedule.live, challenge->done * sizeof *challenge->last);
+}
+
 void challenge_end(struct challenge *challenge)
 {
+	challenge_keep(challenge);
+	uint32_t ops = challenge->last_ops;
+	int64_t last[CHALLENGE_MOST];
+	memcpy(last, challenge->last, sizeof last);
 	schedule_free(&challenge->schedule);
 	problem_free(&challenge->problem);
 	scenario_done(&challenge->scenario);
 	mem_free(challenge->candidate);
-	*challenge = (struct challenge){ 0 };
+	*challenge = (struct challenge){ .last_ops = ops, .last_graph = challenge->last_graph };
+	memcpy(challenge->last, last, sizeof last);
 }
 
 bool challenge_played(const struct challenge *challenge, const struct model *model)
@@ -79,6 +94,27 @@ static enum status solve_rest(struct challenge *challenge, const struct model *m
 	order_result_free(&result);
 	problem_free(&problem);
 	return status == NO_MEMORY ? status : OK;
+}
+
+/* What can still be reached after each op that could run. */
+static enum status weigh_candidates(struct challenge *challenge, const struct model *model)
+{
+	FOR(i, challenge->candidates) {
+		struct problem problem;
+		struct order_result result = { 0 };
+		struct control control = { 0 };
+		struct order_options options = { .strategy = ORDER_BEST, .ticks = EFFORT / challenge->candidates };
+		TRY(schedule_run(&challenge->schedule, challenge->done++, challenge->candidate[i].op));
+		enum status status = rest_problem(challenge, model, &problem);
+		challenge->done--;
+		TRY(status);
+		status = order_solve(&problem, &options, &control, &result);
+		challenge->candidate[i].best = result.order ? result.peak : 0;
+		order_result_free(&result);
+		problem_free(&problem);
+		TRY(status == NO_MEMORY ? status : OK);
+	}
+	return solve_rest(challenge, model);
 }
 
 /* After a step: what ran, what could run next. The first candidate is selected. */
@@ -157,7 +193,7 @@ static void run_selected(struct challenge *challenge, struct model *model)
 		challenge->lost = challenge->done;
 		challenge->lost_to = challenge->reachable;
 	}
-	if (worse && challenge->done < challenge->problem.ops)
+	if (worse && challenge->done < challenge->problem.ops && !challenge->scored)
 		view_say(model, "from here the best you can reach is %s, before it was %s",
 			BYTES(challenge->reachable), BYTES(before));
 }
@@ -168,6 +204,7 @@ static void challenge_take_back(struct challenge *challenge, struct model *model
 		view_say(model, "nothing has run yet");
 		return;
 	}
+	challenge_keep(challenge);
 	uint32_t op = challenge->schedule.order[--challenge->done];
 	challenge->undone++;
 	challenge->ended = -1;
@@ -180,8 +217,13 @@ static void challenge_take_back(struct challenge *challenge, struct model *model
 			challenge->selected = i;
 }
 
-static void hint(struct challenge *challenge)
+static void hint(struct challenge *challenge, struct model *model)
 {
+	if (weigh_candidates(challenge, model) != OK) {
+		challenge_end(challenge);
+		view_say(model, "%s", status_text(NO_MEMORY));
+		return;
+	}
 	FOR(i, challenge->candidates)
 		if (challenge->candidate[i].op == challenge->schedule.order[challenge->done])
 			challenge->selected = i;
@@ -206,7 +248,7 @@ bool challenge_command(struct challenge *challenge, struct model *model, enum co
 	case COMMAND_UNDO:
 	case COMMAND_STEP_BACK:
 	case COMMAND_LEFT: challenge_take_back(challenge, model); break;
-	case COMMAND_HINT: hint(challenge); break;
+	case COMMAND_HINT: hint(challenge, model); break;
 	case COMMAND_SCORE:
 		challenge->scored = !challenge->scored;
 		model->ticks = challenge->scored;
@@ -239,9 +281,42 @@ static void draw_score(struct frame *frame, const struct challenge *challenge)
 	frame_part(frame, &x, 0, width, ROLE_LABEL, "%u of %u ops", challenge->done, challenge->problem.ops);
 	frame_part(frame, &x, 0, width, ROLE_TITLE, "your peak %s", BYTES(challenge->peak));
 	bool lost = challenge->reachable > challenge->optimum;
-	if (challenge->done < challenge->problem.ops)
+	if (challenge->done < challenge->problem.ops && !challenge->scored)
 		frame_part(frame, &x, 0, width, lost ? ROLE_WARN : ROLE_GOOD,
 			"reachable %s", BYTES(challenge->reachable));
+}
+
+enum { CURVE = 6, CURVES_LEAST = 16, EIGHTHS = 8 };   /* the column of curves, and the rows from which they are drawn */
+
+/* Live bytes of some ops, of so many, as a row of blocks. */
+static void challenge_draw_curve(
+	struct frame *frame, int y, const char *name, const int64_t *live, uint32_t ops, uint32_t all, int64_t scale)
+{
+	int wide = SMALLER((int)all, frame->window.width - CURVE);
+	frame_text(frame, 0, y, CURVE - 1, ROLE_LABEL, name);
+	FOR_INT(x, wide) {
+		uint32_t from = (uint32_t)((uint64_t)x * all / (uint32_t)wide), to = (uint32_t)((x + 1ull) * all / (uint32_t)wide);
+		int64_t most = 0;
+		for (uint32_t i = from; i < to && i < ops; i++)
+			most = LARGER(live[i], most);
+		int high = scale > 0 ? (int)((double)most / (double)scale * EIGHTHS + 0.5) : 0;
+		if (most > 0)
+			frame_cell(frame, CURVE + x, y, (frame->mono || frame->ascii ? '0' : 0x2580) + (uint32_t)LARGER(high, 1),
+				most == scale ? ROLE_TITLE : ROLE_TEXT, ROLE_TEXT);
+	}
+}
+
+/* What has run so far, above the last order made to its end. */
+static int challenge_draw_curves(struct frame *frame, int y, const struct challenge *challenge)
+{
+	int64_t scale = challenge->peak;
+	bool last = challenge->last_ops > 0 && challenge->last_graph == challenge->graph;
+	for (uint32_t i = 0; last && i < challenge->last_ops; i++)
+		scale = LARGER(challenge->last[i], scale);
+	challenge_draw_curve(frame, y, "now", challenge->schedule.live, challenge->done, challenge->problem.ops, scale);
+	if (last)
+		challenge_draw_curve(frame, y + 1, "last", challenge->last, challenge->last_ops, challenge->last_ops, scale);
+	return last ? 2 : 1;
 }
 
 /* At the right end of a line across. */
@@ -306,8 +381,9 @@ static void challenge_draw_choice(
 	frame_print(frame, 0, rect.y + 1, best ? ROLE_GOOD : ROLE_FAINT, "%s%s", best ? "hint: " : "this op: ",
 		    schedule_why(schedule, challenge->candidate, challenge->candidates, challenge->selected, best));
 	struct details details;
-	order_candidates_title(frame, rect.y + 2, model, challenge->candidates, &details);
-	int64_t before = schedule_before(schedule, challenge->done);
+	order_candidates_title(
+		frame, rect.y + 2, model, challenge->candidates, challenge->hinted ? "best after" : "leaves", &details);
+	int64_t before = challenge->hinted ? challenge->reachable : schedule_before(schedule, challenge->done);
 	uint32_t top = scroll_to(0, challenge->selected, challenge->candidates, rows);
 	challenge->first_row = rect.y + 3 - (int)top;
 	for (int i = 0; i < rows && top + (uint32_t)i < challenge->candidates; i++)
@@ -323,8 +399,9 @@ void challenge_draw(struct challenge *challenge, const struct model *model, stru
 	challenge->rows.roam = &no_segments;
 	challenge->rows.ran = challenge->rows.listed = challenge->done;
 	draw_score(frame, challenge);
+	int top = 1 + (challenge->done && height >= CURVES_LEAST ? challenge_draw_curves(frame, 1, challenge) : 0);
 	if (challenge->done)
-		order_rows_draw(frame, (struct rect){ 0, 1, width, height - 1 - pane }, &challenge->rows, model);
+		order_rows_draw(frame, (struct rect){ 0, top, width, height - top - pane }, &challenge->rows, model);
 	else
 		frame_wrapped(frame, (struct rect){ 0, 2, width, 2 }, ROLE_FAINT,
 			"nothing has run yet: run the ops so that the peak stays low");

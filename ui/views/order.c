@@ -83,7 +83,7 @@ static void order_draw_pane(
 			schedule_why(schedule, view->candidate, count, chosen, schedule->moves == 0));
 	view_source(frame, x + 2, y + 3, rect.width - x - 2, &model->plan->graph->op[model->op]);
 	struct details details;
-	order_candidates_title(frame, y + 4, model, count, &details);
+	order_candidates_title(frame, y + 4, model, count, "leaves", &details);
 	uint32_t top = scroll_to(0, chosen, count, rows);
 	int64_t before = schedule_before(schedule, position);
 	for (int i = 0; i < rows && top + (uint32_t)i < count; i++)

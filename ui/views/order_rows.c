@@ -156,11 +156,11 @@ void order_items_draw(struct frame *frame, int y, const struct model *model, con
 	}
 }
 
-void order_candidates_title(
-	struct frame *frame, int y, const struct model *model, uint32_t count, struct details *details)
+void order_candidates_title(struct frame *frame, int y, const struct model *model, uint32_t count, const char *second,
+	struct details *details)
 {
 	frame_right(frame, 11, y, ROLE_LABEL, "needs");
-	frame_right(frame, 22, y, ROLE_LABEL, "leaves");
+	frame_right(frame, 22, y, ROLE_LABEL, second);
 	details_arrange(wanted, WANTED, model->index, CANDIDATE + CANDIDATE_NAME, frame->window.width, details);
 	details_titles(frame, y, details, true);
 	frame_print(frame, CANDIDATE, y, ROLE_LABEL, "%u op%s could run here", count, count == 1 ? "" : "s");
@@ -172,7 +172,10 @@ void order_candidate_draw(struct frame *frame, int y, const struct model *model,
 	if (chosen)
 		frame_glyph(frame, 0, y, GLYPH_INCREASE, ROLE_KEY);
 	frame_bytes(frame, 11, y, chosen ? ROLE_TITLE : ROLE_TEXT, candidate->during);
-	frame_right(frame, 22, y, candidate->after < before ? ROLE_GOOD : candidate->after > before ? ROLE_WARN : ROLE_FAINT,
+	if (candidate->best > 0)
+		frame_bytes(frame, 22, y, candidate->best > before ? ROLE_WARN : ROLE_GOOD, candidate->best);
+	else
+		frame_right(frame, 22, y, candidate->after < before ? ROLE_GOOD : candidate->after > before ? ROLE_WARN : ROLE_FAINT,
 		    CHANGE(candidate->after - before));
 	const struct op *op = &model->plan->graph->op[candidate->op];
 	int end = details->count ? details->from : frame->window.width;

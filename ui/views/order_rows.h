@@ -12,6 +12,7 @@ struct candidate {
 	uint32_t op;
 	int64_t during; /* while it runs */
 	int64_t after;  /* when it has run and its last-used inputs are freed */
+	int64_t best;   /* the lowest peak found for orders that go on with it; 0: not looked for */
 };
 
 struct order_schedule {
@@ -69,10 +70,11 @@ uint32_t order_rows_at(const struct order_rows *rows, int y);
 /* "makes 64.0 MiB  left.out, ...": the sum of some items, and as many names as fit. */
 void order_items_draw(struct frame *frame, int y, const struct model *model, const struct problem *problem,
 	const char *verb, enum role role, const uint32_t *item, uint32_t count);
-/* The line above candidates; says which details of them fit. */
-void order_candidates_title(
-	struct frame *frame, int y, const struct model *model, uint32_t count, struct details *details);
-/* An op that could run: what it needs, and what it leaves behind against the bytes before it. */
+/* The line above candidates, with the head of their second amount; says which details of them fit. */
+void order_candidates_title(struct frame *frame, int y, const struct model *model, uint32_t count, const char *second,
+	struct details *details);
+/* An op that could run: what it needs, and what it leaves behind against the bytes before it, or what can be reached
+ * after it against what could before. */
 void order_candidate_draw(struct frame *frame, int y, const struct model *model, const struct candidate *candidate,
 	int64_t before, bool chosen, const struct details *details);
 
@@ -119,6 +121,9 @@ struct challenge {
 	bool optimum_proved;
 	int first_row; /* of the candidates on the screen */
 	struct order_rows rows;
+	int64_t last[CHALLENGE_MOST]; /* live bytes of the last order made to its end, of the same graph */
+	uint32_t last_ops;
+	uint64_t last_graph;
 };
 
 /* True while a challenge is being played on the model's graph. */

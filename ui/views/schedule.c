@@ -347,7 +347,7 @@ uint32_t schedule_ready(const struct order_schedule *schedule, uint32_t position
 			continue;
 		collect_freed(schedule, op, position, NULL, &freed);
 		int64_t made = products(problem, op);
-		list[count++] = (struct candidate){ op, before + made + problem->workspace[op], before + made - freed };
+		list[count++] = (struct candidate){ op, before + made + problem->workspace[op], before + made - freed, 0 };
 	}
 	qsort(list, count, sizeof *list, least_first);
 	return count;

@@ -252,6 +252,22 @@ Test(app, the_challenge_scores_an_order_and_its_hints_lead_to_the_optimum)
 	expect(app, "could run here");
 }
 
+Test(app, the_challenge_shows_the_last_try_and_what_is_left_after_each_op)
+{
+	OWN(app) *app = app_on_diamond(THEME_ANSI, false, 100, 30, "7 y Enter i");
+	expect(app, "best after");
+	expect(app, "93.0 MiB"); /* right first: the optimum is out of reach */
+	expect(app, "113 MiB");
+	expect_not(app, "last ");
+	press(app, "Enter Enter Enter Enter Enter Enter y y Enter");
+	expect(app, "now ");
+	expect(app, "last ");
+	expect(app, "reachable");
+	press(app, "T");
+	expect_not(app, "reachable");
+	expect(app, "score ");
+}
+
 Test(app, a_challenge_ends_with_its_graph_and_large_graphs_have_none)
 {
 	OWN(app) *app = app_on_diamond(THEME_ANSI, false, 100, 24, "7 y Enter : set space alignment=512 Enter");
