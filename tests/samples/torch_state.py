@@ -397,15 +397,17 @@ class Returned(dict):
 class Wide(nn.Module):
     """Keeps much in eager mode, whose half torch.compile's partitioner computes again; its embedding is tied."""
 
-    def __init__(self, branches=False, returns=dict):
+    def __init__(self, branches=False, checks=False, returns=dict):
         super().__init__()
-        self.returns = returns
+        self.returns, self.checks = returns, checks
         self.table, self.up, self.down = nn.Embedding(64, 32), nn.Linear(32, 256), nn.Linear(256, 32)
         self.head, self.branches = nn.Linear(32, 64, bias=False), branches
         self.head.weight = self.table.weight
 
     def forward(self, indices):
         x = self.table(indices)
+        if self.checks and not torch.compiler.is_compiling() and (indices < 0).any():
+            raise IndexError(indices)
         if self.branches and x.sum() > 0:
             x = x * 2
         wide = F.gelu(torch.sigmoid(self.up(x)) * 3 + 1)
@@ -454,6 +456,9 @@ class Compiled(unittest.TestCase):
         self.assertEqual(list(same.ops), eager)
         branching = capture_step(None, self.step(torch.compile, branches=True))
         self.assertIn("can't be traced", branching.head["compiled"])
+        checked = capture_step(None, self.step(torch.compile, checks=True))     # as models of transformers do
+        self.assertIn("torch.compile's partitioner", checked.head["compiled"])
+        self.assertEqual(list(checked.ops), list(capture_step(None, self.step(torch.compile)).ops))
         gelu = torch.compile(lambda x: F.gelu(x).sum())
         model, x = nn.Linear(8, 8), torch.randn(4, 8)
 

@@ -155,6 +155,7 @@ class Partitioned:
         self.tracing = True
         try:
             with _disable_current_modes(), self.recorder.modules.unseen(), \
+                    patched(torch.compiler, "_is_compiling_flag", True), \
                     patched(self.recorder.fake_mode, "allow_non_fake_inputs", True):   # constants of the program's own
                 function(*examples)
             self.said = self.said or SEEN
