@@ -600,5 +600,26 @@ const struct rule rules_aten[] = { /* contractions */
 	{ "tidemark.swiglu_scaled", "e c f, e c f, e c 1 -> e c f", COST_ELEMENT, "0 1 2", "i0 i1 i2", NULL, 0 },
 	{ "tidemark.swiglu_scaled_backward", "e c f+, e c f+, e c f+, e c 1 -> e c f, e c f, e c 1", COST_ELEMENT, "", "",
 		NULL, 0 },
+	/* recurrences along the sequence, each one kernel that keeps what goes into it */
+	{ "tidemark.causal_conv", "b+ s! c!, c 1 w!, ?c -> b s c", COST_ELEMENT, "0 1 2", "i0 i1", NULL, 0 },
+	{ "tidemark.causal_conv_backward", "b+ s! c!, b s c, c 1 w! -> b s c, c 1 w, ?c", COST_ELEMENT, "", "", NULL, 0 },
+	{ "tidemark.linear_attention", "b+ s! h! k!, b s h k, b s h v!, ?b s h, ?b s h -> b s h v | "
+		"b+ s! h! k!, b s h k, b s h v!, b s h k, b s h -> b s h v", COST_CONTRACTION, "0 1 2 3 4",
+		"i0 i1 i2 i3 i4", NULL, 0 },
+	{ "tidemark.linear_attention_backward",
+		"b+ s! h! v!, b s h k!, b s h k, b s h v, ?b s h, ?b s h -> b s h k, b s h k, b s h v, ?b s h, ?b s h | "
+		"b+ s! h! v!, b s h k!, b s h k, b s h v, b s h k, b s h -> b s h k, b s h k, b s h v, b s h k, b s h",
+		COST_CONTRACTION, "", "", NULL, 0 },
+	{ "tidemark.state_space", "b+ s! h! d!, b s h, b s m!, b s m, h, h, h -> b s h d", COST_ELEMENT,
+		"0 1 2 3 4 5 6", "i0 i1 i2 i3 i4 i5 i6", NULL, 0 },
+	{ "tidemark.state_space_backward",
+		"b+ s! h! d!, b s h d, b s h, b s m!, b s m, h, h, h -> b s h d, b s h, b s m, b s m, h, h, h", COST_ELEMENT,
+		"", "", NULL, 0 },
+	{ "tidemark.selective_scan", "b+ s! c!, b s c, c n!, b s n, b s n, c -> b s c", COST_CONTRACTION, "0 1 2 3 4 5",
+		"i0 i1 i2 i3 i4 i5", NULL, 0 },
+	{ "tidemark.selective_scan_backward",
+		"b+ s! c!, b s c, b s c, c n!, b s n, b s n, c -> b s c, b s c, c n, b s n, b s n, c", COST_CONTRACTION, "", "",
+		NULL, 0 },
+	{ "tidemark.index_topk", "b _, b _, b _ -> b _", COST_ELEMENT, "", "", NULL, 0 }, /* tokens that attention sees */
 	{ NULL, NULL, COST_NONE, NULL, NULL, NULL, 0 }
 };

@@ -11,6 +11,7 @@
 #include "hugging_face.h"
 #include "src/base/json.h"
 #include "src/base/words.h"
+#include "src/read/dot_child.h"
 #include "src/read/input.h"
 
 #define BYTES_MOST ((size_t)16 << 20)
@@ -125,6 +126,12 @@ static enum status check_architecture(const json_t *file, const struct hf_type *
 		return refuse(error, "architectures: expected a list of one name");
 	/* Until transformers 3 the class had another name. */
 	bool older = type->base.family == FAMILY_T5 && strcmp(json_string_value(first), "T5WithLMHeadModel") == 0;
+	/* An encoder's class that says the next token has the same parameters; without is_decoder it sees all tokens. */
+	size_t stem = strcspn(type->architecture, "F");
+	const char *behind = strncmp(json_string_value(first), type->architecture, stem) == 0
+		? json_string_value(first) + stem : "";
+	older |= type->base.family == FAMILY_BERT &&
+		(strcmp(behind, "ForCausalLM") == 0 || strcmp(behind, "LMHeadModel") == 0);
 	if (!older && strcmp(json_string_value(first), type->architecture) != 0)
 		return refuse(error, "architectures is %s: only \"%s\" is covered for model_type \"%s\"",
 			hugging_face_describe(first, text, sizeof text), type->architecture, type->name);
@@ -535,12 +542,38 @@ static enum status take_keys(
 	return OK;
 }
 
+/* The first whole number above 0 under one of those keys, of the text model or of all; 0: there is none. */
+static int64_t hugging_face_size_of(json_t *file, const char *const key[4])
+{
+	int64_t size = 0;
+	for (int i = 0; i < 4 && key[i] && size <= 0; i++) {
+		const json_t *inner = json_object_get(json_object_get(file, "text_config"), key[i]);
+		size = json_integer_value(inner ? inner : json_object_get(file, key[i]));
+	}
+	return LARGER(size, 0);
+}
+
+/* Of a type that isn't built in what commands ask for. */
+static enum status hugging_face_unknown(json_t *file, struct hugging_face *model)
+{
+	int64_t positions = hugging_face_size_of(
+		file, (const char *const[4]){ "max_position_embeddings", "n_positions", "max_seq_len", "model_max_length" });
+	const char *name = json_string_value(json_object_get(file, "model_type"));
+	*model = (struct hugging_face) { .unknown = true, .name = model->type, .config = { .family = FAMILY_COUNT,
+		.flash = true, .batch = 1, .seq = SMALLER(positions ? positions : 2048, HUGGING_FACE_SEQ),
+		.vocab = hugging_face_size_of(file, (const char *const[4]){ "vocab_size" }),
+		.layers = hugging_face_size_of(
+			file, (const char *const[4]){ "num_hidden_layers", "n_layer", "n_layers", "num_layers" }) } };
+	PRINT_TO(model->type, "%s", name ? name : "");
+	return BAD_INPUT;
+}
+
 static enum status hugging_face_take_file(json_t *file, struct hugging_face *model, struct error *error)
 {
 	json_t *keys;
 	const struct hf_type *type = type_of(file, &keys, error);
 	if (!type)
-		return BAD_INPUT;
+		return hugging_face_unknown(file, model);
 	*model = (struct hugging_face) { .name = type->name, .config = type->base };
 	model->config.batch = 1;
 	model->config.dropout = type->dropped;
@@ -603,12 +636,29 @@ bool hugging_face_is(const char *path)
 	return is;
 }
 
+/* A type that isn't built in may be one of the reader's in Python, which builds one layer of two tokens to tell. */
+static enum status hugging_face_rare(
+	const char *path, const char *text, size_t size, struct hugging_face *model, struct error *error)
+{
+	struct read_options options = { .dims = 2, .dim = { "seq=2", "layers=1" } };
+	struct error why = { 0 };
+	OWN(graph) *graph = python_child_graph("families", text, size, &options, &why);
+	if (!graph)
+		return why.status == BAD_INPUT && strcmp(why.text, "model_type") == 0 ? BAD_INPUT
+			: fail(error, why.status, "%s", why.text);
+	PRINT_TO(model->path, "%s", path);
+	model->config.file = model->path;
+	*error = (struct error){ 0 };
+	return OK;
+}
+
 enum status hugging_face_open(const char *path, struct hugging_face *model, struct error *error)
 {
 	struct stat state;
 	char inside[4096], *text;
 	size_t size;
 	bool folder = stat(path, &state) == 0 && S_ISDIR(state.st_mode);
+	model->unknown = false;
 	if (folder && PRINT_TO(inside, "%s/config.json", path) >= (int)sizeof inside)
 		return refuse(error, "the path is too long");
 	enum status status = read_path(folder ? inside : path, &text, &size, error);
@@ -616,6 +666,8 @@ enum status hugging_face_open(const char *path, struct hugging_face *model, stru
 		return refuse(error, "a folder without a config.json that can be read");
 	if (status == OK)
 		status = hugging_face_read(text, size, model, error);
+	if (status == BAD_INPUT && model->unknown)
+		status = hugging_face_rare(folder ? inside : path, text, size, model, error);
 	mem_free(text);
 	return status;
 }

@@ -4,10 +4,12 @@
 #include "models.h"
 
 struct hugging_face {
-	const char *name;           /* the model_type, a constant */
+	const char *name;           /* the model_type, a constant, or lent by type */
 	struct model_config config; /* one sample; seq is what the model can take, at most HUGGING_FACE_SEQ */
 	int64_t seq_most;           /* the longest sequence that is the same model, or 0: any */
 	const char *seq_key;        /* the key that says so */
+	bool unknown;               /* no built-in family has its type: the sizes are what the file says, or 0 */
+	char type[64], path[4096];  /* of a file that a reader in Python builds */
 	char notes[1500];           /* what is built differently and which keys nobody understood, a line each */
 };
 

@@ -115,6 +115,7 @@ struct model_config {
 	bool score_cap, final_cap;    /* llama: attention's scores, logits go through a tanh */
 	enum model_residual residual; /* llama */
 	uint64_t dense[MODEL_DENSE_WORDS]; /* llama: bits of layers that have no experts */
+	const char *file; /* a config.json that a reader in Python builds (families.py), of no family here; NULL. Lent */
 	const char *format, *assumed; /* of a file that it came from, and what had to be assumed, a line each; NULL. Lent */
 	bool fused_mask;              /* causal mask inside the softmax kernel: no mask tensors */
 	int depth;                    /* resnet: 18, 34, 50, 101, 152 */

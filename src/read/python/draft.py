@@ -84,9 +84,10 @@ class Draft:
         self.ops[name] = record
         return record
 
-    def records(self, name, intake, mesh=None):
-        """The lines of the graph. intake: what tidemark's `read` has; mesh: sizes by the names of axes."""
-        head = {"k": "graph", "v": 1, "name": name}
+    def records(self, name, intake, mesh=None, **more):
+        """The lines of the graph. intake: what tidemark's `read` has; mesh: sizes by the names of axes; more: further
+        members."""
+        head = {"k": "graph", "v": 1, "name": name, **more}
         if mesh:
             head.update(mesh=mesh, rank=0)
         head["read"] = {key: value for key, value in intake.items() if value or key == "assumed"}

@@ -8,7 +8,7 @@ import gc
 import os
 import sys
 
-READERS = ("autoparallel", "hlo", "inductor")
+READERS = ("autoparallel", "families", "hlo", "inductor")
 MEMORY = 4 << 30   # bytes
 SECONDS = 120      # of processor time; tidemark watches the clock
 

@@ -1,0 +1,223 @@
+"""The layers that models are made of, as ops and tensors of a forward graph: what PyTorch runs with fused kernels."""
+import contextlib
+from math import prod
+
+from draft import BITS, BYTES_MOST, Bad, Draft
+
+
+class Net:
+    """A forward pass on its way. Tensors are known by name; shapes, dtypes and roots (of views) stand beside."""
+
+    def __init__(self, batch, seq):
+        self.draft, self.batch, self.seq, self.path, self.count = Draft(), batch, seq, [], 0
+        self.shape, self.dtype, self.root, self.shared = {}, {}, {}, {}   # shared: keys and values, by their shapes
+        self.layer = 0, 1   # the one that is made, and how many there are
+
+    @contextlib.contextmanager
+    def inside(self, name):
+        """A module."""
+        self.path.append(str(name))
+        yield
+        self.path.pop()
+
+    def tensor(self, name, shape, kind, dtype="f32", alias=None):
+        """A new tensor; a view has its root's kind."""
+        size = (prod(shape) * BITS[dtype] + 7) // 8
+        if size > BYTES_MOST or any(extent < 1 for extent in shape):
+            raise Bad(f"{name} would have the shape {list(shape)}: sizes are out of range")
+        root = self.root.get(alias, alias)
+        kind = self.draft.tensors[root]["kind"] if root else kind
+        self.draft.tensor(name, size, kind, dtype=dtype, shape=list(shape), alias=root)
+        self.shape[name], self.dtype[name] = tuple(shape), dtype
+        if root:
+            self.root[name] = root
+        return name
+
+    def given(self, name, *shape, kind="parameter", dtype="f32"):
+        """What is there from the start, of the current module; of equal names one."""
+        name = ".".join(self.path + [name])
+        return name if name in self.shape else self.tensor(name, shape, kind, dtype)
+
+    def op(self, kind, ins, *shapes, dtypes=(), view=False):
+        """An op with results of those shapes; the first one."""
+        name = "%s_%d" % (kind.split(".")[1], self.count)
+        self.count += 1
+        record = self.draft.op(name, kind, phase="forward", mod=".".join(self.path))
+        record["in"] = [one for one in ins if one]
+        for i, shape in enumerate(shapes):
+            dtype = dtypes[i] if i < len(dtypes) else self.dtype[record["in"][0]]
+            record["out"].append(self.tensor(name + (".%d" % i if i else ""), shape, "activation", dtype,
+                                             record["in"][0] if view else None))
+        return record["out"][0]
+
+    # ---- views and maps ----
+
+    def view(self, x, *shape):
+        """The same elements in another shape."""
+        return x if self.shape[x] == shape else self.op("aten.view.default", [x], shape, view=True)
+
+    def part(self, x, width):
+        """Some of the last dim."""
+        return self.op("aten.slice.Tensor", [x], self.shape[x][:-1] + (width,), view=True)
+
+    def parts(self, x, *widths):
+        """All of the last dim, piece by piece."""
+        return [self.part(x, width) for width in widths]
+
+    def join(self, *xs):
+        """Joined along the last dim."""
+        width = sum(self.shape[x][-1] for x in xs)
+        return self.op("aten.cat.default", xs, self.shape[xs[0]][:-1] + (width,))
+
+    def map(self, kind, x):
+        """One element of each."""
+        return self.op("aten." + kind, [x], self.shape[x])
+
+    def act(self, kind, x):
+        """A non-linearity; relu2 is a relu squared."""
+        if kind == "relu2":
+            return self.map("pow.Tensor_Scalar", self.map("relu.default", x))
+        kind = {"swish": "silu"}.get(kind, kind)
+        return self.map((kind if kind in ("silu", "relu", "tanh", "sigmoid") else "gelu") + ".default", x)
+
+    def two(self, kind, a, b):
+        """An element of the wider one for each, b broadcast."""
+        return self.op("aten." + kind + ".Tensor", [a, b], max(self.shape[a], self.shape[b], key=lambda s: (len(s), prod(s))))
+
+    def add(self, a, b):
+        """Their sum."""
+        return self.two("add", a, b)
+
+    def times(self, a, b):
+        """Their product."""
+        return self.two("mul", a, b)
+
+    def heads(self, x, heads):
+        """[b, s, heads * d] -> [b, heads, s, d]."""
+        b, s, width = self.shape[x]
+        x = self.view(x, b, s, heads, width // heads)
+        return self.op("aten.permute.default", [x], (b, heads, s, width // heads), view=True)
+
+    # ---- products, norms, tables ----
+
+    def linear(self, name, x, out, bias=False, weight=None):
+        """x by a weight [out, in]."""
+        with self.inside(name):
+            shape = self.shape[x]
+            weight = weight or self.given("weight", out, shape[-1])
+            bias = self.given("bias", out) if bias else None
+            turned = self.op("aten.t.default", [weight], (shape[-1], out), view=True)
+            rows = self.view(x, prod(shape[:-1]), shape[-1])
+            made = self.op("aten.addmm.default" if bias else "aten.mm.default", [bias, rows, turned], (prod(shape[:-1]), out))
+            return self.view(made, *shape[:-1], out)
+
+    def norm(self, name, x, kind="rms", width=None):
+        """An RMSNorm, a LayerNorm ("layer"), one without a bias ("scale"), or either without parameters ("none")."""
+        with self.inside(name):
+            shape, few = self.shape[x], self.shape[x][:-1] + (1,)
+            weight = self.given("weight", width or shape[-1]) if kind != "none" else None
+            if kind == "rms":
+                return self.op("aten._fused_rms_norm.default", [x, weight], shape, few, dtypes=("f32", "f32"))
+            bias = self.given("bias", shape[-1]) if kind == "layer" else None
+            return self.op("aten.native_layer_norm.default", [x, weight, bias], shape, few, few, dtypes=("f32",) * 3)
+
+    def table(self, name, rows, width, ids):
+        """The rows that ids name."""
+        with self.inside(name):
+            weight = self.given("weight", rows, width)
+            return self.op("aten.embedding.default", [weight, ids], self.shape[ids] + (width,))
+
+    def gated(self, name, x, inner, bias=False, act="silu", norm=None):
+        """down(act(gate x) up x)."""
+        with self.inside(name):
+            width = self.shape[x][-1]
+            gate, up = self.linear("gate_proj", x, inner, bias), self.linear("up_proj", x, inner, bias)
+            if act in ("silu", "swish") or act.startswith("gelu"):
+                mixed = self.op("tidemark.swiglu" if act[0] == "s" else "tidemark.geglu", [gate, up], self.shape[up])
+            else:
+                mixed = self.times(self.act(act, gate), up)
+            return self.linear("down_proj", self.norm(norm, mixed) if norm else mixed, width, bias)
+
+    def plain(self, name, x, inner, bias=False, act="gelu"):
+        """fc2(act(fc1 x))."""
+        with self.inside(name):
+            made = self.act(act, self.linear("fc1", x, inner, bias))
+            return self.linear("fc2", made, self.shape[x][-1], bias)
+
+    # ---- experts ----
+
+    def experts(self, x, count, chosen, inner, sigmoid=False, act="silu", gated=True, offset=False, bias=False):
+        """A router and its experts, each with its fair share of the tokens."""
+        if not 1 <= chosen <= count:
+            raise Bad(f"a token goes to {chosen} of {count} experts: expected 1 or more of them")
+        width, tokens = self.shape[x][-1], self.batch * self.seq
+        slots = self.batch * -(-self.seq * chosen // count)
+        flat = self.view(x, tokens, width)
+        scores = self.linear("gate", flat, count, bias)
+        scores = self.map("sigmoid.default" if sigmoid else "_softmax.default", scores)
+        picks = self.add(scores, self.given("gate.e_score_correction_bias", 1, count)) if offset else scores
+        stack = self.op("tidemark.dispatch_scored", [flat, picks], (count, slots, width), (count, slots, 1))
+        shares = self.draft.ops[stack]["out"][1]
+        with self.inside("experts"):
+            def product(name, stack, out):
+                weight = self.given(name, count, self.shape[stack][2], out)
+                return self.op("tidemark.grouped_mm", [stack, weight], (count, slots, out))
+            up = product("up_proj", stack, inner)
+            if gated:
+                mixed = self.op("tidemark.swiglu_scaled", [product("gate_proj", stack, inner), up, shares], self.shape[up])
+            else:
+                mixed = self.times(self.act(act, up), shares)
+            stack = product("down_proj", mixed, width)
+        made = self.op("tidemark.combine_plain", [stack, scores], (tokens, width))
+        return self.view(made, *self.shape[x])
+
+    # ---- attention ----
+
+    def turn(self, x, width):
+        """Rotary positions of the first part of each head [b, heads, s, d]."""
+        rest = self.shape[x][3] - width
+        kept = self.part(x, rest) if rest else None
+        x = self.part(x, width) if rest else x
+        path, self.path = self.path, []
+        waves = [self.given("rotary.%s%d" % (name, width), 1, 1, self.seq, width, kind="buffer") for name in ("cos", "sin")]
+        self.path = path
+        halves = self.parts(x, width // 2, width - width // 2)
+        turned = self.join(self.map("neg.default", halves[1]), halves[0])
+        x = self.add(self.times(x, waves[0]), self.times(turned, waves[1]))
+        return self.join(x, kept) if rest else x
+
+    def attend(self, q, k, v):
+        """Softmax attention in one kernel: [b, heads, s, d] -> [b, s, heads * d]."""
+        b, heads, s, _ = self.shape[q]
+        width = self.shape[v][3]
+        made = self.op("aten._scaled_dot_product_flash_attention.default", [q, k, v], (b, heads, s, width), (b, heads, s),
+                       dtypes=(self.dtype[q], "f32"))
+        made = self.op("aten.permute.default", [made], (b, s, heads, width), view=True)
+        return self.view(made, b, s, heads * width)
+
+    # ---- recurrences, each one kernel ----
+
+    def conv(self, x, width, bias=False):
+        """A causal convolution of every channel along the sequence, with its silu in the same kernel: [b, s, c]."""
+        channels = self.shape[x][-1]
+        with self.inside("conv1d"):
+            weight, bias = self.given("weight", channels, 1, width), self.given("bias", channels) if bias else None
+            return self.op("tidemark.causal_conv", [x, weight, bias], self.shape[x])
+
+    def delta(self, q, k, v, gate=None, beta=None):
+        """Linear attention with a state for every head: q, k [b, s, h, d], v [b, s, h, w], gate and beta."""
+        return self.op("tidemark.linear_attention", [q, k, v, gate, beta], self.shape[v])
+
+    # ---- the end ----
+
+    def loss(self, x, words, labels, table=None, bias=False, cap=False):
+        """Logits, by a tied table or a product of its own, and their loss."""
+        if table:
+            logits = self.linear("lm_head", x, words, bias, table)
+        else:
+            logits = self.linear("lm_head", x, words, bias)
+        if cap:
+            logits = self.map("mul.Tensor", self.map("tanh.default", self.map("div.Tensor", logits)))
+        rows = self.batch * self.seq
+        made = self.op("tidemark.cross_entropy", [self.view(logits, rows, words), self.view(labels, rows)], (), dtypes=("f32",))
+        self.draft.tensors[made]["kind"] = "output"
