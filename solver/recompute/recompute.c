@@ -37,6 +37,7 @@ struct solving {
 	int64_t gained;      /* the most that its order took off a candidate's peak as played */
 	struct recompute_dual *dual; /* along the base at hand; NULL: none fits */
 	bool hard; /* that base is searched for long */
+	double near; /* the options', or as near as what it begins with was */
 };
 
 /* A plan so near the bound, as a share of it and as a share of the step, that no search makes it noticeably faster. */
@@ -53,7 +54,7 @@ static bool is_done(const struct solving *solving)
 {
 	bool tiny = solving->solver->base[0].actives < TINY_STEP, large = solving->solver->base[0].actives >= SMALL_STEP;
 	return is_near(solving, 0.001, tiny ? 5e-5 : 2e-4) || (large && is_near(solving, 0, CLOSE)) ||
-		is_near(solving, 0, solving->options->near);
+		is_near(solving, 0, solving->near);
 }
 
 /* Nothing fits, and what was tried is so far above the cap that no change of single storages mends it; of small steps
@@ -389,6 +390,31 @@ static void anneal(struct solving *solving, uint64_t plays)
 
 /* ---- one cap: a table of steps ---- */
 
+static bool recompute_start_helps(const struct solving *solving)
+{
+	return solving->options->start && solving->options->start->extra < INT64_MAX && !solving->plan->impossible;
+}
+
+/* What a larger cap's plan drops, and what this cap asks for besides. */
+static void recompute_start(struct solving *solving)
+{
+	struct recompute_solver *solver = solving->solver;
+	const struct recompute_plan *start = solving->options->start;
+	uint32_t number = RECOMPUTE_OWN_BASES - 1;
+	while (number > 0 && memcmp(solver->base[number].order, start->order, solver->step.ops * sizeof *start->order) != 0)
+		number--;
+	double gap = (double)(start->extra - start->bound) / (double)LARGER(solver->step.total, 1);
+	solving->near = LARGER(solving->near, gap + CLOSE);
+	FOR(s, solver->step.storages)
+		solver->search.state[s] = solver->step.droppable[s] ? start->state[s] : RECOMPUTE_KEEP;
+	repair_along(solving, number, solver->search.state);
+}
+
+static bool recompute_bases_help(const struct solving *solving)
+{
+	return !recompute_start_helps(solving) || !is_done(solving);
+}
+
 /* Along the solver's own orders; where no order fits what is lowest is shown, not searched for. */
 static void recompute_search_bases(struct solving *solving)
 {
@@ -493,7 +519,8 @@ static void recompute_anneal_plan(struct solving *solving)
 }
 
 static const struct recompute_part of_cap[] = {
-	{ "recompute.bases", 3, NULL, recompute_search_bases },
+	{ "recompute.start", 1, recompute_start_helps, recompute_start },
+	{ "recompute.bases", 3, recompute_bases_help, recompute_search_bases },
 	{ "recompute.floor", 0, recompute_floor_helps, recompute_prove_impossible },
 	{ "recompute.orders", 0, recompute_orders_help, recompute_search_orders },
 	{ "recompute.hard", 0, recompute_hard_helps, recompute_search_hard },
@@ -512,7 +539,8 @@ enum status recompute_solve(struct recompute_solver *solver, int64_t cap,
 	const struct recompute_search_options *options, struct control *control, struct recompute_plan *plan)
 {
 	struct solving solving = { solver, options, control, plan, cap,
-		options->ticks ? options->ticks : RECOMPUTE_EFFORT_DEFAULT, NONE, 0, 0, 0, NULL, false };
+		options->ticks ? options->ticks : RECOMPUTE_EFFORT_DEFAULT, NONE, 0, 0, 0, NULL, false,
+		options->near };
 	NEED(allocate_plan(solver, plan));
 	forget_orders(solver);
 	solver->bounds.best = 0;
@@ -619,7 +647,8 @@ enum status recompute_consider(struct recompute_solver *solver, int64_t cap, con
 	const struct recompute_search_options *options, struct control *control, struct recompute_plan *plan)
 {
 	struct solving solving = { solver, options, control, plan, cap,
-		options->ticks ? options->ticks : RECOMPUTE_EFFORT_DEFAULT, NONE, 0, 0, 0, NULL, false };
+		options->ticks ? options->ticks : RECOMPUTE_EFFORT_DEFAULT, NONE, 0, 0, 0, NULL, false,
+		options->near };
 	bool large = solver->base[0].actives >= SMALL_STEP;
 	uint32_t *MAKE(rank, count);
 	enum status status = rank ? rank_candidates(solver, state, count, rank) : NO_MEMORY;

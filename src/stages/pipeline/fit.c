@@ -222,12 +222,12 @@ static enum status note_bound(
 }
 
 /* All that a rank's choice depends on: other cuts, and lower caps of other ranks, ask for it again. */
-static struct key pipeline_fit_key(const struct rank_step *step, int64_t cap)
+static struct key pipeline_fit_key(const struct rank_step *step, int64_t most, int64_t cap)
 {
 	const struct recompute_input *input = &step->input;
 	size_t ops = step->graph->ops, storages = step->graph->storages;
-	const uint64_t whole[] = { step->graph->fingerprint, (uint64_t)cap, (uint64_t)input->alignment, input->workspace,
-		input->random };
+	const uint64_t whole[] = { step->graph->fingerprint, (uint64_t)most, (uint64_t)cap, (uint64_t)input->alignment,
+		input->workspace, input->random };
 	struct key key = key_of("recomputation of a rank");
 	key_add_bytes(&key, whole, sizeof whole);
 	key_add_bytes(&key, input->time, ops * sizeof *input->time);
@@ -244,36 +244,65 @@ static void pipeline_fit_forget(void *plan)
 	mem_free(plan);
 }
 
-static enum status pipeline_fit_solve(
-	const struct choosing *choosing, const struct rank_step *step, int64_t cap, struct recompute_plan *plan)
+/* A rank's plan under a cap: the store's, or made, to be kept there. */
+struct rank_choice {
+	struct key key;
+	struct recompute_plan *plan;
+	size_t bytes;
+	bool made;
+};
+
+/* start: the plan under the most that a rank may take, which a smaller cap's begins with; NULL: this is that. */
+static enum status fit_choose(const struct choosing *choosing, const struct rank_step *step,
+	const struct recompute_plan *start, int64_t cap, struct rank_choice *choice)
 {
-	struct recompute_search_options options = { .ticks = TICKS, .near = NEAR };
+	struct recompute_search_options options = { .ticks = TICKS, .near = NEAR, .start = start };
 	OWN(recompute_solver) solver = { 0 };
-	NEED(plan);
+	NEED(MAKE(choice->plan, 1));
+	choice->made = true;
 	TRY(recompute_solver_new(&step->input, &solver));
-	TRY(recompute_solve(&solver, cap, &options, choosing->stage->control, plan));
+	TRY(recompute_solve(&solver, cap, &options, choosing->stage->control, choice->plan));
 	FOR(s, step->graph->storages)
-		plan->state[s] = solver.step.droppable[s] ? plan->state[s] : STAYS;
+		choice->plan->state[s] = solver.step.droppable[s] ? choice->plan->state[s] : STAYS;
+	choice->bytes = step->graph->storages + step->graph->ops * sizeof(uint32_t) +
+		choice->plan->certificate.arcs * sizeof *choice->plan->certificate.arc;
 	return OK;
+}
+
+static void fit_find(
+	const struct choosing *choosing, const struct rank_step *step, int64_t cap, struct rank_choice *choice)
+{
+	choice->key = pipeline_fit_key(step, choosing->fit->most, cap);
+	choice->plan = store_find(choosing->stage->store, &choice->key);
+}
+
+static void fit_keep(const struct choosing *choosing, bool whole, struct rank_choice *choice)
+{
+	if (choice->made && whole)
+		store_keep(choosing->stage->store, &choice->key, choice->plan, choice->bytes, pipeline_fit_forget);
+	else if (choice->made)
+		pipeline_fit_forget(choice->plan);
 }
 
 static enum status choose_states(struct choosing *choosing, uint32_t rank, struct rank_step *step)
 {
-	struct store *store = choosing->stage->store;
-	int64_t cap = choosing->fit->cap[rank];
-	struct key key = pipeline_fit_key(step, cap);
-	struct recompute_plan *known = store_find(store, &key), *plan = known ? known : mem_alloc(1, sizeof *plan);
-	enum status status = known ? OK : pipeline_fit_solve(choosing, step, cap, plan);
-	size_t bytes = step->graph->storages + step->graph->ops * sizeof(uint32_t);
-	if (status == OK) {
-		pipeline_fit_take(choosing, step, plan->state);
-		choosing->fit->impossible |= plan->impossible;
-		status = note_bound(choosing->fit->fitted, rank, step, plan);
+	int64_t cap = choosing->fit->cap[rank], most = choosing->fit->most;
+	struct rank_choice first = { .plan = NULL }, own = { .plan = NULL };
+	enum status status = OK;
+	fit_find(choosing, step, cap, &own);
+	if (!own.plan && cap < most) {
+		fit_find(choosing, step, most, &first);
+		status = first.plan ? OK : fit_choose(choosing, step, NULL, most, &first);
 	}
-	if (!known && status == OK)
-		store_keep(store, &key, plan, bytes + plan->certificate.arcs * sizeof *plan->certificate.arc, pipeline_fit_forget);
-	else if (!known && plan)
-		pipeline_fit_forget(plan);
+	if (!own.plan && status == OK)
+		status = fit_choose(choosing, step, first.plan, cap, &own);
+	if (status == OK) {
+		pipeline_fit_take(choosing, step, own.plan->state);
+		choosing->fit->impossible |= own.plan->impossible;
+		status = note_bound(choosing->fit->fitted, rank, step, own.plan);
+	}
+	fit_keep(choosing, status == OK, &own);
+	fit_keep(choosing, status == OK, &first);
 	return fail_status(choosing->error, status);
 }
 

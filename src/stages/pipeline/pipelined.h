@@ -45,6 +45,7 @@ struct pipelined {
 	uint32_t ranks, chunks, microbatches;
 	enum schedule schedule;
 	struct pipeline_piece *piece;/* [ranks * chunks] */
+	uint32_t *first;             /* [ranks * chunks + 1] blocks at which pieces begin, the number of all blocks last */
 	struct pipeline_rank *rank;  /* [ranks] */
 	struct schedule_csv file;    /* of SCHEDULE_FILE */
 	const struct pipeline_order *order;  /* of it; NULL */
@@ -70,6 +71,7 @@ struct pipelined {
 
 struct pipelined *pipelined_retain(struct pipelined *pipelined);
 void pipelined_release(void *pipelined);
+DROP(pipelined, pipelined_release)
 /* Its schedule, to be played again; lent. */
 static inline struct pipeline pipelined_pipeline(const struct pipelined *of)
 {

@@ -96,6 +96,15 @@ void pipeline_key_add(struct key *key, const struct scenario *scenario, int64_t 
 /* Cuts by time alone; so that ranks keep the cap by the model; or that from the second round on. */
 enum limited { CUTS_AS_WISHED, CUTS_ANY, CUTS_CAPPED };
 
+/* What cuts of a sharding's step rest on, whatever runs again and whatever the cap. In the store, by references. */
+struct footing {
+	struct blocks blocks;
+	struct block_cost *cost;     /* [blocks] */
+	struct step_costs costs;     /* of the sharding's graph of a device */
+	struct arena arena, times;
+	uint32_t references;
+};
+
 struct piping {
 	struct stage_context *stage;
 	enum limited limited;
@@ -106,12 +115,10 @@ struct piping {
 	struct config config;
 	struct machine machine;
 	struct overheads overheads;
-	struct blocks blocks;
-	struct block_cost *cost;     /* [blocks] */
+	struct footing *footing;
 	struct step_costs costs;     /* of the device's graph that is cut */
 	struct arena times;
 	struct pipeline_flow flow;
-	uint32_t *first;             /* [pieces + 1] blocks */
 	struct arena arena;
 	struct error *error;
 };
@@ -121,73 +128,111 @@ static uint32_t pipeline_stage_pieces_of(const struct piping *piping)
 	return piping->config.pp * piping->config.chunks;
 }
 
-static enum status stage_time_ops(struct piping *piping, const struct graph *device)
+static void footing_release(void *pointer)
 {
-	arena_free(&piping->times);
-	return plan_costs_find(
-		device, piping->sharded, piping->scenario, piping->stage->rules, &piping->times, &piping->costs);
+	struct footing *footing = pointer;
+	if (!footing || --footing->references > 0)
+		return;
+	blocks_free(&footing->blocks);
+	arena_free(&footing->times);
+	arena_free(&footing->arena);
+	mem_free(footing);
 }
 
 /* Forward and backward times of blocks: every block a piece of its own, one behind the other. */
-static enum status stage_time_blocks(struct piping *piping)
+static enum status stage_time_blocks(const struct piping *piping, struct footing *footing)
 {
-	uint32_t blocks = piping->blocks.blocks, *own = arena_alloc(&piping->arena, blocks, sizeof *own);
-	struct pass_time *pass = arena_alloc(&piping->arena, 3 * (size_t)blocks, sizeof *pass);
+	uint32_t blocks = footing->blocks.blocks, *own = arena_alloc(&footing->arena, blocks, sizeof *own);
+	struct pass_time *pass = arena_alloc(&footing->arena, 3 * (size_t)blocks, sizeof *pass);
 	OWN(pipeline_cut) cut = { 0 };
 	OWN(rank_clock) clock = { 0 };
 	NEED(own && pass);
 	FOR(b, blocks)
 		own[b] = b;
 	TRY(pipeline_cut_find(piping->sharded->device, piping->sharded->shared->graph, piping->stage->rules,
-		&piping->sharded->sharding, &piping->blocks, own,
+		&piping->sharded->sharding, &footing->blocks, own,
 		(struct pieces_wanted){ .ranks = blocks, .pieces = blocks, .split = piping->pipelined->split }, &cut));
-	TRY(rank_clock_find(&cut, &piping->costs, NONE, false, &clock));
+	TRY(rank_clock_find(&cut, &footing->costs, NONE, false, &clock));
 	rank_passes(&clock, pass);
 	FOR(b, blocks) {
 		const struct pass_time *back = &pass[backward_at(&clock, b)];
-		piping->cost[b].forward = pass[b].time;
-		piping->cost[b].backward = back[0].time + back[1].time;
-		piping->cost[b].weight = back[1].time;
+		footing->cost[b].forward = pass[b].time;
+		footing->cost[b].backward = back[0].time + back[1].time;
+		footing->cost[b].weight = back[1].time;
 	}
 	return OK;
 }
 
 /* Blocks that one activation goes between; where there are fewer than pieces, blocks between cheap gaps. */
-static enum status find_blocks(struct piping *piping)
+static enum status find_blocks(const struct piping *piping, struct footing *footing)
 {
 	const struct graph *whole = piping->sharded->shared->graph;
 	uint32_t pieces = pipeline_stage_pieces_of(piping), gaps;
-	TRY(blocks_find(whole, &piping->blocks));
-	if (piping->blocks.stretches >= pieces)
+	TRY(blocks_find(whole, &footing->blocks));
+	if (footing->blocks.stretches >= pieces)
 		return OK;
-	bool *gap = arena_alloc(&piping->arena, whole->ops, sizeof *gap);
-	blocks_free(&piping->blocks);
+	bool *gap = arena_alloc(&footing->arena, whole->ops, sizeof *gap);
+	blocks_free(&footing->blocks);
 	TRY(gap ? blocks_cheap_gaps(whole, STRETCHES * pieces, gap, &gaps) : NO_MEMORY);
-	return blocks_find_at(whole, gap, &piping->blocks);
+	return blocks_find_at(whole, gap, &footing->blocks);
 }
 
-static enum status cost_blocks(struct piping *piping)
+static enum status cost_blocks(const struct piping *piping, struct footing *footing)
 {
 	const struct sharded *sharded = piping->sharded;
 	const struct graph *whole = sharded->shared->graph;
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	struct block_work work;
-	TRY(find_blocks(piping));
-	TRY(block_work_find(whole, piping->stage->rules, &piping->arena, &work));
-	if (!(piping->cost = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *piping->cost)))
-		return NO_MEMORY;
-	TRY(block_costs_find(&sharded->shared->units, &sharded->sharding, &piping->blocks, &work, &piping->machine,
-		mesh_axis_named(mesh, "cp"), mesh_axis_named(mesh, "ep"), piping->cost));
-	TRY(stage_time_ops(piping, sharded->device));
-	return stage_time_blocks(piping);
+	TRY(find_blocks(piping, footing));
+	TRY(block_work_find(whole, piping->stage->rules, &footing->arena, &work));
+	NEED(ROOM(&footing->arena, footing->cost, footing->blocks.blocks));
+	TRY(block_costs_find(&sharded->shared->units, &sharded->sharding, &footing->blocks, &work, &piping->machine,
+		mesh_axis_named(mesh, "cp"), mesh_axis_named(mesh, "ep"), footing->cost));
+	TRY(plan_costs_find(
+		sharded->device, sharded, piping->scenario, piping->stage->rules, &footing->times, &footing->costs));
+	return stage_time_blocks(piping, footing);
+}
+
+/* What the stage makes of a sharding's own graph of a device, as far as that depends on nothing else. */
+static struct key pipeline_stage_key(
+	const char *what, const struct sharded *sharded, const struct scenario *scenario, enum limited limited)
+{
+	struct key key = key_of(what);
+	key_add_key(&key, &sharded->key);
+	key_add(&key, sharded->device->fingerprint);
+	key_add(&key, limited);
+	key_add_knobs(&key, scenario, BY_PIPELINE | BY_MACHINE | BY_MEMORY | BY_LIMIT);
+	if (scenario->value[K_schedule] == SCHEDULE_FILE && schedule_pin(scenario))
+		key_add_pin(&key, schedule_pin(scenario));
+	return key;
+}
+
+static enum status find_footing(struct piping *piping)
+{
+	struct store *store = piping->stage->store;
+	struct key key = pipeline_stage_key("footing of cuts", piping->sharded, piping->scenario, CUTS_ANY);
+	struct footing *footing = store_find(store, &key);
+	if (footing) {
+		footing->references++;
+		piping->footing = footing;
+		return OK;
+	}
+	NEED(MAKE(footing, 1));
+	footing->references = 1;
+	piping->footing = footing;
+	TRY(cost_blocks(piping, footing));
+	footing->references++;
+	store_keep(store, &key, footing, footing->blocks.arena.bytes + footing->arena.bytes + footing->times.bytes,
+		footing_release);
+	return OK;
 }
 
 static struct config_model pipeline_stage_model_of(const struct piping *piping)
 {
 	int64_t cap = piping->limited == CUTS_ANY ? -1 : scenario_budget(piping->scenario),
 			margin = piping->limited == CUTS_CAPPED ? 1 : piping->wish->margin;
-	return (struct config_model){ .blocks = piping->blocks.blocks,
-		.cost = piping->cost,
+	return (struct config_model){ .blocks = piping->footing->blocks.blocks,
+		.cost = piping->footing->cost,
 		.machine = &piping->machine,
 		.devices_per_node = (uint32_t)piping->scenario->device.node,
 		.limit = cap < 0 || margin == 0 ? -1
@@ -202,12 +247,12 @@ static enum status pipeline_stage_estimate(struct piping *piping, struct config_
 	uint32_t *free_cut = arena_alloc(&piping->arena, pipeline_stage_pieces_of(piping) + (size_t)1, sizeof *free_cut);
 	NEED(free_cut);
 	struct config_result result;
-	TRY(config_evaluate(model, &piping->config, &piping->overheads, piping->first, EVALUATE_MEMORY, &result));
+	TRY(config_evaluate(model, &piping->config, &piping->overheads, pipelined->first, EVALUATE_MEMORY, &result));
 	pipelined->estimate = result.worst.total;
 	model->limit = -1;
 	TRY(config_cut(model, &piping->config, &piping->overheads, free_cut));
 	FOR(k, pipeline_stage_pieces_of(piping))
-		pipelined->moved |= free_cut[k] != piping->first[k];
+		pipelined->moved |= free_cut[k] != pipelined->first[k];
 	return OK;
 }
 
@@ -215,21 +260,21 @@ static enum status pipeline_stage_cut(struct piping *piping)
 {
 	struct pipelined *pipelined = piping->pipelined;
 	struct config_model model = pipeline_stage_model_of(piping);
-	uint32_t *piece_of = arena_alloc(&piping->arena, piping->blocks.blocks, sizeof *piece_of),
+	uint32_t *piece_of = arena_alloc(&piping->arena, piping->footing->blocks.blocks, sizeof *piece_of),
 			 pieces = pipeline_stage_pieces_of(piping);
-	NEED(ROOM(&piping->arena, piping->first, pieces + (size_t)1) && piece_of);
-	enum status status = config_cut(&model, &piping->config, &piping->overheads, piping->first);
+	NEED(ROOM(&pipelined->arena, pipelined->first, pieces + (size_t)1) && piece_of);
+	enum status status = config_cut(&model, &piping->config, &piping->overheads, pipelined->first);
 	if (status == INFEASIBLE)
 		return fail(piping->error, INFEASIBLE,
 			"%u pipeline ranks x %u pieces need %u cuts, but the step has just %u blocks of forward ops",
-			piping->config.pp, piping->config.chunks, pieces - 1, piping->blocks.stretches);
+			piping->config.pp, piping->config.chunks, pieces - 1, piping->footing->blocks.stretches);
 	TRY(status);
 	FOR(k, pieces)
-		FOR_SPAN(b, piping->first, k)
+		FOR_SPAN(b, pipelined->first, k)
 			piece_of[b] = k;
 	TRY(pipeline_stage_estimate(piping, &model));
 	TRY(pipeline_cut_find(pipelined->device, piping->sharded->shared->graph, piping->stage->rules,
-		&piping->sharded->sharding, &piping->blocks, piece_of,
+		&piping->sharded->sharding, &piping->footing->blocks, piece_of,
 		(struct pieces_wanted){ piping->config.pp, pieces, pipelined->folded, pipelined->split }, &pipelined->cut));
 	return pipeline_flow_find(&pipelined->cut, &piping->flow, piping->error);
 }
@@ -421,8 +466,10 @@ static enum status stage_time_ranks(struct piping *piping)
 	struct pass_time *pass;
 	uint64_t *work;
 	NEED(ROOM(&piping->arena, pass, 3 * (size_t)pipelined->chunks) && ROOM(&piping->arena, work, ranks));
+	piping->costs = piping->footing->costs;
 	if (pipelined->device != piping->sharded->device)    /* ops that run again take time, too */
-		TRY(stage_time_ops(piping, pipelined->device));
+		TRY(plan_costs_find(pipelined->device, piping->sharded, piping->scenario, piping->stage->rules, &piping->times,
+			&piping->costs));
 	FOR(r, ranks) {
 		uint32_t twin = 0;
 		work[r] = rank_work(&pipelined->cut, &piping->costs, r);
@@ -544,56 +591,61 @@ static enum status pipeline_stage_run(struct piping *piping)
 		TRY(pipeline_stage_read_order(piping));
 	TRY(schedule_possible(schedule, config->pp, config->chunks, config->microbatches, piping->error));
 	NEED(pipeline_stage_start(piping));
-	TRY(cost_blocks(piping));
+	TRY(find_footing(piping));
 	TRY(pipeline_stage_cut(piping));
 	TRY(pipeline_stage_play(piping));
 	return build_ranks(piping);
+}
+
+/* A new one of the graph of a device, still empty. */
+static bool pipeline_stage_begin(struct piping *piping, struct graph *device)
+{
+	const struct scenario *scenario = piping->scenario;
+	struct pipelined *MAKE(pipelined, 1);
+	piping->pipelined = pipelined;
+	if (!pipelined)
+		return false;
+	atomic_store(&pipelined->references, 1);
+	pipelined->device = graph_retain(device);
+	pipelined->ranks = piping->config.pp;
+	pipelined->chunks = piping->config.chunks;
+	pipelined->microbatches = piping->config.microbatches;
+	pipelined->schedule = piping->config.pp < 2 ||
+			(piping->config.chunks < 2 && piping->config.schedule == SCHEDULE_INTERLEAVED)
+		? SCHEDULE_1F1B
+		: (enum schedule)scenario->value[K_schedule];
+	pipelined->folded = schedule_folded(pipelined->schedule);
+	pipelined->split = schedule_split(pipelined->schedule);
+	return true;
 }
 
 /* Of the sharding's graph of a device, or of that graph with ops that run again. */
 static struct pipelined *stage_device(struct stage_context *stage, const struct sharded *sharded, struct graph *device,
 	enum limited limited, const struct scenario *scenario, const struct plan_wish *wish, struct error *error)
 {
-	struct pipelined *MAKE(pipelined, 1);
 	struct piping piping = { .stage = stage,
 		.limited = limited,
 		.sharded = sharded,
 		.scenario = scenario,
 		.wish = wish,
-		.pipelined = pipelined,
 		.overheads = overheads_all,
+		.machine = scenario->machine,
+		.config = { .dp = mesh_devices(&sharded->sharding.mesh),
+			.tp = 1,
+			.pp = pipeline_stage_degree(scenario, K_pp),
+			.cp = 1,
+			.ep = 1,
+			.microbatches = pipeline_stage_degree(scenario, K_microbatches),
+			.chunks = pipeline_chunks(scenario),
+			.schedule = (uint8_t)scenario->value[K_schedule] },
 		.error = error };
-	if (!pipelined) {
-		fail_memory(error);
-		return NULL;
-	}
-	uint32_t devices = mesh_devices(&sharded->sharding.mesh);
-	piping.config = (struct config){ .dp = devices,
-		.tp = 1,
-		.pp = pipeline_stage_degree(scenario, K_pp),
-		.cp = 1,
-		.ep = 1,
-		.microbatches = pipeline_stage_degree(scenario, K_microbatches),
-		.chunks = pipeline_chunks(scenario),
-		.schedule = (uint8_t)scenario->value[K_schedule] };
-	atomic_store(&pipelined->references, 1);
-	pipelined->device = graph_retain(device);
-	pipelined->ranks = piping.config.pp;
-	pipelined->chunks = piping.config.chunks;
-	pipelined->microbatches = piping.config.microbatches;
-	pipelined->schedule = piping.config.pp < 2 ||
-			(piping.config.chunks < 2 && piping.config.schedule == SCHEDULE_INTERLEAVED)
-		? SCHEDULE_1F1B
-		: (enum schedule)scenario->value[K_schedule];
-	pipelined->folded = schedule_folded(pipelined->schedule);
-	pipelined->split = schedule_split(pipelined->schedule);
-	piping.machine = scenario->machine;
-	enum status status = pipeline_stage_run(&piping);
+	enum status status = pipeline_stage_begin(&piping, device) ? pipeline_stage_run(&piping) : NO_MEMORY;
+	struct pipelined *pipelined = piping.pipelined;
 	if (status == NO_MEMORY)
 		fail_memory(error);
 	error_set(error, status);
 	pipeline_flow_free(&piping.flow);
-	blocks_free(&piping.blocks);
+	footing_release(piping.footing);
 	arena_free(&piping.times);
 	arena_free(&piping.arena);
 	if (status == OK)
@@ -610,6 +662,20 @@ static int64_t cap_of(const struct scenario *scenario, const struct plan_wish *w
 {
 	int64_t cap = scenario_budget(scenario);
 	return cap > wish->margin ? cap - wish->margin : 0;
+}
+
+/* The step in which nothing runs again, the same for all margins. */
+static struct pipelined *stage_first(struct stage_context *stage, const struct sharded *sharded, enum limited limited,
+	const struct scenario *scenario, const struct plan_wish *wish, struct error *error)
+{
+	struct key key = pipeline_stage_key("first cuts", sharded, scenario, limited);
+	struct pipelined *first = store_find(stage->store, &key);
+	if (first)
+		return pipelined_retain(first);
+	first = stage_device(stage, sharded, sharded->device, limited, scenario, wish, error);
+	if (first)
+		store_keep(stage->store, &key, pipelined_retain(first), pipelined_bytes(first), pipelined_release);
+	return first;
 }
 
 /* Cut again with what runs again; lowers the caps of ranks that are above in program order. */
@@ -646,15 +712,17 @@ static void note_fit(struct pipelined *pipelined, const struct pipeline_fit *fit
 	pipelined->fitted = fitted_retain(fitted);
 }
 
-/* Every rank computes again what lets it keep the cap, behind cuts of that kind. */
+/* Every rank computes again what lets it keep the cap, behind cuts of that kind; NULL, too, where these are another's.
+ */
 static struct pipelined *stage_fitted(struct stage_context *stage, const struct sharded *sharded, enum limited limited,
-	const struct scenario *scenario, const struct plan_wish *wish, const struct recompute_options *options,
-	struct error *error)
+	const struct pipelined *other, const struct scenario *scenario, const struct plan_wish *wish,
+	const struct recompute_options *options, struct error *error)
 {
-	struct pipelined *first = stage_device(stage, sharded, sharded->device, limited, scenario, wish, error);
-	if (!first)
+	OWN(pipelined) *first = stage_first(stage, sharded, limited, scenario, wish, error);
+	if (!first ||
+		(other && memcmp(first->first, other->first, first->ranks * first->chunks * sizeof *first->first) == 0))
 		return NULL;
-	struct pipeline_fit fit = { .pipelined = first };
+	struct pipeline_fit fit = { .pipelined = first, .most = scenario_budget(scenario) };
 	struct pipelined *best = NULL;
 	int64_t cap = cap_of(scenario, wish);
 	fit.fitted = fitted_of_pinned(stage, first->device, first->device, scenario, sharded, options, error);
@@ -679,7 +747,6 @@ static struct pipelined *stage_fitted(struct stage_context *stage, const struct 
 		error_set(error, OK);
 	fitted_release(fit.fitted);
 	mem_free(fit.cap);
-	pipelined_release(first);
 	return best;
 }
 
@@ -690,10 +757,10 @@ struct pipelined *stage_pipeline(struct stage_context *stage, const struct shard
 	if (!options)
 		return stage_device(stage, sharded, sharded->device, CUTS_AS_WISHED, scenario, wish, error);
 	int64_t cap = cap_of(scenario, wish);
-	struct pipelined *even = stage_fitted(stage, sharded, CUTS_ANY, scenario, wish, options, error), *uneven = NULL;
+	struct pipelined *even = stage_fitted(stage, sharded, CUTS_ANY, NULL, scenario, wish, options, error), *uneven;
 	if (!even || (even->replayed <= cap && even->fitted->extra == 0) || even->ranks < 2)
 		return even;
-	uneven = stage_fitted(stage, sharded, CUTS_CAPPED, scenario, wish, options, error);
+	uneven = stage_fitted(stage, sharded, CUTS_CAPPED, even, scenario, wish, options, error);
 	bool better = uneven && is_fitter(uneven, even, cap);
 	even->unfit &= !uneven || uneven->unfit;
 	if (uneven)

@@ -42,7 +42,7 @@ struct pipeline_fit {
 	const struct pipelined *pipelined;  /* cut and played without recomputation */
 	struct fitted *
 		fitted; /* of the device's graph: times and pins; its ranks and bound are filled in when this is called first */
-	int64_t *cap;              /* [ranks] bytes that the rank's graph may take */
+	int64_t *cap, most;        /* [ranks] bytes that the rank's graph may take; that any may, whatever the margin */
 	bool impossible;           /* a rank can't keep its cap, proved */
 };
 

@@ -199,6 +199,33 @@ static void spoil(const struct recompute_input *input, int64_t cap, const struct
 	cr_assert_neq(recompute_check(input, cap, plan->bound, &bad, &error), OK, "not rounded");
 }
 
+/* Ticks of plans from nothing, and of those that begin with a larger cap's. */
+static uint64_t from_nothing, from_larger;
+
+/* A somewhat smaller cap's plan that begins with this one keeps that cap, and is nowhere far behind one from nothing. */
+static void check_start(struct recompute_solver *solver, int64_t cap, const struct recompute_plan *start)
+{
+	struct recompute_search_options options = { .ticks = RECOMPUTE_EFFORT_DEFAULT / 20 };
+	struct control first = { 0 }, second = { 0 };
+	struct error error = { 0 };
+	OWN(recompute_plan) plan, other;
+	int64_t lower = cap - (cap - solver->step.persistent) / 50;
+	cr_assert_eq(recompute_solve(solver, lower, &options, &first, &other), OK);
+	options.start = start;
+	cr_assert_eq(recompute_solve(solver, lower, &options, &second, &plan), OK);
+	cr_assert_eq(plan.bound, other.bound);
+	if (plan.extra == INT64_MAX)
+		return;
+	OWN(graph) *graph = recompute_plan_graph(solver, &plan, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	cr_assert_eq(whole_program_peak(graph), plan.peak);
+	cr_assert_leq(plan.peak, lower);
+	int64_t gap = LARGER(start->extra - start->bound, other.extra - other.bound);
+	cr_assert(other.extra == INT64_MAX || plan.extra - plan.bound <= gap + solver->step.total / 1000);
+	from_nothing += first.ticks;
+	from_larger += second.ticks;
+}
+
 static void check_cap(struct recompute_solver *solver, const struct recompute_input *input, int64_t cap, int64_t *before)
 {
 	struct recompute_search_options options = { .ticks = RECOMPUTE_EFFORT_DEFAULT / 20 };
@@ -217,6 +244,8 @@ static void check_cap(struct recompute_solver *solver, const struct recompute_in
 	}
 	cr_assert_geq(plan.bound, *before, "the bound rises as the cap falls");
 	*before = plan.bound;
+	if (plan.extra < INT64_MAX)
+		check_start(solver, cap, &plan);
 	if (plan.bound > 0)
 		spoil(input, cap, &plan, test_seed() + (uint64_t)cap);
 	cr_assert_eq(recompute_solve(solver, cap, &options, &control, &twice), OK);
@@ -277,6 +306,7 @@ Test(fit, plans_keep_their_caps_and_bounds_are_certified)
 			check_link(&solver, &input, top - (top - floor) * k / 5, top - floor, bound);
 		}
 	}
+	cr_assert_lt(from_larger, from_nothing, "no sooner than from nothing");
 }
 
 /* Storages of few sizes leave a part of most caps unused: what that costs is in the bound, and its proof says what
