@@ -388,6 +388,25 @@ static bool pipeline_check_waits(const struct graph *graph, const bool *on, uint
 	return forward && backward && graph->storage[s].bytes > 0;
 }
 
+/* Copies of what is in flight: no more than the schedule has, and none missing. */
+static enum status pipeline_check_in_flight(struct check *check, uint32_t r, const bool *on)
+{
+	const struct graph *graph = check->rank[r];
+	FOR(s, graph->storages) {
+		const char *root = graph->tensor[graph->storage[s].root].name;
+		uint32_t copies = check->copies[r][s];
+		int64_t held = copies == NONE
+			? 1
+			: graph->tensor[copies].bytes / (graph->storage[s].bytes > 0 ? graph->storage[s].bytes : 1) + 1;
+		if (copies != NONE && (held > check->in_flight[r].most || graph->tensor[copies].bytes % graph->storage[s].bytes != 0))
+			return pipeline_check_wrong(check, r, "more copies in flight than the schedule has, of", root);
+		if (pipeline_check_waits(graph, on, s) && copies == NONE && check->in_flight[r].least > 1 && graph->flush != NONE &&
+			graph->storage[s].kind != KIND_OUTPUT)
+			return pipeline_check_wrong(check, r, "no copies in flight are counted of", root);
+	}
+	return OK;
+}
+
 static enum status pipeline_check_waiting(struct check *check, uint32_t r)
 {
 	const struct graph *graph = check->rank[r];
@@ -401,19 +420,7 @@ static enum status pipeline_check_waiting(struct check *check, uint32_t r)
 			!updated[op] && csr_length(&graph->reads, op) > 0 &&
 			!pipeline_check_views(graph, op, graph->tensor[graph->reads.item[graph->reads.start[op]]].storage))
 			return pipeline_check_wrong(check, r, "the copies in flight don't wait for", graph->op[op].name);
-	FOR(s, graph->storages) {
-		const char *root = graph->tensor[graph->storage[s].root].name;
-		uint32_t copies = check->copies[r][s];
-		int64_t held = copies == NONE
-			? 1
-			: graph->tensor[copies].bytes / (graph->storage[s].bytes > 0 ? graph->storage[s].bytes : 1) + 1;
-		if (copies != NONE && (held > check->in_flight[r].most || graph->tensor[copies].bytes % graph->storage[s].bytes != 0))
-			return pipeline_check_wrong(check, r, "more copies in flight than the schedule has, of", root);
-		if (pipeline_check_waits(graph, on, s) && copies == NONE && check->in_flight[r].least > 1 && flush != NONE &&
-			graph->storage[s].kind != KIND_OUTPUT)
-			return pipeline_check_wrong(check, r, "no copies in flight are counted of", root);
-	}
-	return OK;
+	return pipeline_check_in_flight(check, r, on);
 }
 
 /* The host holds what every microbatch in flight has offloaded. */

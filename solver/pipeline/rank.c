@@ -274,7 +274,9 @@ static bool rank_is_read(const struct making *making, uint32_t id)
 	return false;
 }
 
-static void rank_copy_op(struct making *making, uint32_t id)
+/* Brings what it reads from other ranks here. Whether it waits for the copies in flight: an update that follows no
+ * other. */
+static bool rank_receive_operands(struct making *making, uint32_t id)
 {
 	const struct graph *graph = making->graph;
 	bool waits = making->updating && making->flush != NONE;
@@ -285,10 +287,12 @@ static void rank_copy_op(struct making *making, uint32_t id)
 			rank_receive(making, tensor, id);
 		waits = waits && (writer == NONE || making->side[writer] != SIDE_UPDATE);
 	}
-	struct op record = op_here(making, id);
-	uint32_t op = making->status == OK ? made(making, draft_op(making->draft, &record)) : NONE;
-	if (op == NONE)
-		return;
+	return waits;
+}
+
+static void rank_copy_reads(struct making *making, uint32_t id, uint32_t op)
+{
+	const struct graph *graph = making->graph;
 	FOR_ITEMS(each, &graph->reads, id) {
 		uint32_t tensor = making->stands[each], local = tensor == NONE ? NONE : rank_named(making, tensor);
 		if (local == NONE)
@@ -299,9 +303,11 @@ static void rank_copy_op(struct making *making, uint32_t id)
 			return;
 		stop(making, draft_read(making->draft, op, local));
 	}
-	FOR_ITEMS(written, &graph->writes, id)
-		if (making->status == OK && result(making, id, written) != NONE)
-			stop(making, draft_write(making->draft, op, making->local[written]));
+}
+
+static void rank_copy_inplace(struct making *making, uint32_t id, uint32_t op)
+{
+	const struct graph *graph = making->graph;
 	for (uint32_t i = graph->inplace_start[id]; i < graph->inplace_start[id + 1] && making->status == OK; i++) {
 		const struct inplace *pair = &graph->inplace[i];
 		uint32_t into = rank_written_over(making, pair->in);
@@ -312,6 +318,23 @@ static void rank_copy_op(struct making *making, uint32_t id)
 		else
 			stop(making, draft_inplace(making->draft, op, pair->out == NONE ? NONE : making->local[pair->out], into));
 	}
+}
+
+static void rank_copy_op(struct making *making, uint32_t id)
+{
+	const struct graph *graph = making->graph;
+	bool waits = rank_receive_operands(making, id);
+	struct op record = op_here(making, id);
+	uint32_t op = making->status == OK ? made(making, draft_op(making->draft, &record)) : NONE;
+	if (op == NONE)
+		return;
+	rank_copy_reads(making, id, op);
+	if (making->status != OK)
+		return;
+	FOR_ITEMS(written, &graph->writes, id)
+		if (making->status == OK && result(making, id, written) != NONE)
+			stop(making, draft_write(making->draft, op, making->local[written]));
+	rank_copy_inplace(making, id, op);
 	if (waits)
 		stop(making, draft_after(making->draft, op, making->flush));
 	rank_hold_back(making, id, op);

@@ -268,10 +268,10 @@ static bool recompute_step_settle(struct recompute_step *step)
 
 /* ---- the rows ---- */
 
-static bool find_touches(struct recompute_step *step)
+/* What no forward op touches and none brings back. */
+static void recompute_step_find_outer(struct recompute_step *step)
 {
 	const struct graph *graph = step->graph;
-	struct rows touches = { 0 }, makes = { 0 }, writers = { 0 }, changes = { 0 }, inner = { 0 }, inner_makes = { 0 };
 	FOR(s, graph->storages)
 		step->outer[s] = true;
 	FOR(op, graph->ops)
@@ -280,13 +280,21 @@ static bool find_touches(struct recompute_step *step)
 	FOR(op, graph->ops)
 		if (step->brought[op] != NONE)
 			step->outer[step->brought[op]] = false;
+}
+
+static bool find_touches(struct recompute_step *step)
+{
+	const struct graph *graph = step->graph;
+	struct rows touches = { 0 }, makes = { 0 }, writers = { 0 }, changes = { 0 }, inner = { 0 }, inner_makes = { 0 };
+	recompute_step_find_outer(step);
 	FOR(op, graph->ops)
 		FOR_ITEMS(storage, &graph->touches, op) {
 			bool makes_it = graph->storage[storage].allocator == op, drops = step->droppable[storage];
 			bool changes_it = drops && !makes_it && graph_writes_in_place(graph, op, storage);
-			if (step->bytes[storage] > 0 || drops)
+			bool counts = step->bytes[storage] > 0 || drops;
+			if (counts)
 				recompute_step_add(makes_it ? &makes : &touches, op, storage);
-			if ((step->bytes[storage] > 0 || drops) && !step->outer[storage])
+			if (counts && !step->outer[storage])
 				recompute_step_add(makes_it ? &inner_makes : &inner, op, storage);
 			if (changes_it)
 				recompute_step_add(&changes, op, storage);

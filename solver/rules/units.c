@@ -341,6 +341,16 @@ static const struct carried *carrier(const struct finding *finding, uint32_t fac
 	return model;
 }
 
+/* Results without the part are partial sums, and so is what is added to them. */
+static void place_partial(const struct finding *finding, bool everywhere, int8_t *place)
+{
+	const struct binding *binding = &finding->binding;
+	FOR(k, finding->arguments)
+		if (place[k] == PLACE_WHOLE &&
+			(k >= binding->operands || (!everywhere && k < 64 && (binding->addends >> k & 1))))
+			place[k] = PLACE_PARTIAL;
+}
+
 /* The units of one local factor: its parts that are the same in every argument that has it. */
 static bool add_factor(struct finding *finding, uint32_t factor)
 {
@@ -369,10 +379,8 @@ static bool add_factor(struct finding *finding, uint32_t factor)
 			finding->places -= finding->arguments;
 			continue;
 		}
-		FOR(k, finding->arguments)
-			if (place[k] == PLACE_WHOLE && !whole &&
-				(k >= binding->operands || (!everywhere && k < 64 && (binding->addends >> k & 1))))
-				place[k] = PLACE_PARTIAL;
+		if (!whole)
+			place_partial(finding, everywhere, place);
 		if (finding->source)
 			place_unread(finding, &part[j], place);
 	}

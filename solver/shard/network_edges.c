@@ -36,6 +36,29 @@ static bool end_where(uint32_t segment, uint32_t copies, uint32_t low, uint32_t 
 	return segment == NONE || all || (low == high && (low == 0 || low == copies - 1));
 }
 
+/* The first and the last copy, or the only one. */
+static bool reading_ends(uint32_t copies, uint32_t low, uint32_t high)
+{
+	return copies == 1 || (low == 0 && high == copies - 1);
+}
+
+/* One copy of a layer on the one side with all copies on the other, or with its first and last (*pair). */
+static bool reading_across(const struct shard_chain *chain, uint32_t writer, uint32_t from, uint32_t to,
+	const struct reading *reading, struct chain_edge *edge, bool *pair)
+{
+	bool all_from = reading->count == from && from > 1 && reading->from_high - reading->from_low == from - 1;
+	bool all_to = reading->count == to && to > 1 && reading->to_high - reading->to_low == to - 1;
+	if (all_from && all_to)     /* with a count of 2: two segments of two layers each, pairwise */
+		return false;
+	*pair = reading->count == 2 && !all_from && !all_to && (from == 1 || to == 1);
+	if (*pair)
+		return reading_ends(from, reading->from_low, reading->from_high)
+			&& reading_ends(to, reading->to_low, reading->to_high);
+	return (reading->count == 1 || all_from || all_to)
+		&& end_where(chain->segment[writer], from, reading->from_low, reading->from_high, all_from, &edge->from_where)
+		&& end_where(chain->segment[reading->node], to, reading->to_low, reading->to_high, all_to, &edge->to_where);
+}
+
 /* Which copies a reading is of. False where that can't be said. Both ends, of the first and the last copy alone: *pair.
  */
 static bool reading_where(const struct building *building, uint32_t writer, const struct reading *reading,
@@ -53,17 +76,7 @@ static bool reading_where(const struct building *building, uint32_t writer, cons
 			&& end_where(chain->segment[reading->node], from, reading->to_low, reading->to_high, every, &edge->to_where)
 			&& (every || reading->delta == 0);
 	}
-	bool all_from = reading->count == from && from > 1 && reading->from_high - reading->from_low == from - 1;
-	bool all_to = reading->count == to && to > 1 && reading->to_high - reading->to_low == to - 1;
-	if (all_from && all_to && reading->count == 2)  /* two segments of two layers each, pairwise */
-		return false;
-	*pair = reading->count == 2 && !all_from && !all_to && (from == 1 || to == 1);
-	if (*pair)
-		return (from == 1 || (reading->from_low == 0 && reading->from_high == from - 1))
-			&& (to == 1 || (reading->to_low == 0 && reading->to_high == to - 1));
-	return (!all_from || !all_to) && (reading->count == 1 || all_from || all_to)
-		&& end_where(chain->segment[writer], from, reading->from_low, reading->from_high, all_from, &edge->from_where)
-		&& end_where(chain->segment[reading->node], to, reading->to_low, reading->to_high, all_to, &edge->to_where);
+	return reading_across(chain, writer, from, to, reading, edge, pair);
 }
 
 /* Adds the edges of a reading from a node beside (or equal to) the writer; fill writes their first table. */
@@ -511,22 +524,12 @@ static bool may_come_later(
 		network_edges_weigh(building, tensor, distance, PHASE_FORWARD, false);
 }
 
-/* The choices with one second copy: for every set of phases in which several may read it. */
-static enum status doubled_at(
-	struct building *building, uint32_t tensor, struct network_choice choice, const struct place *place)
+/* The sets of phases, as bits, in which several may read a copy that comes so far. Returns how many. */
+static uint32_t doubled_sets(const struct building *building, uint32_t tensor, const struct place *place,
+	const struct distance *distance, bool apart, uint8_t sets[2 + PHASE_COUNT])
 {
-	uint8_t sets[2 + PHASE_COUNT], several = 0;
 	uint32_t count = 0, readers = 0;
-	bool update = place->readers[PHASE_UPDATE] > 0;
-	FOR(phase, PHASE_COUNT)
-		update &= phase == PHASE_UPDATE || place->readers[phase] == 0;
-	struct distance distance = distance_find(building, tensor, choice.placement, place->at, update);
-	int64_t time = distance.time;
-	bool apart = per_phase(building, tensor, distance.gathers);
-	choice.second = place->at;
-	if (building->options->narrow && !distance.gathers && !has_partial(choice.placement) && time > 0 &&
-		!moves_one_split(building, choice.placement, place->at))
-		return OK;
+	uint8_t several = 0;
 	FOR(phase, PHASE_COUNT) {
 		readers += place->readers[phase];
 		if (place->readers[phase] > 1) {
@@ -538,8 +541,27 @@ static enum status doubled_at(
 		count = 0;
 	if (apart ? count > 1 : readers > 1)
 		sets[count++] = apart ? several : 0xff;
-	if (!apart && may_come_later(building, tensor, place, &distance))
+	if (!apart && may_come_later(building, tensor, place, distance))
 		sets[count++] = (uint8_t)~(1 << PHASE_FORWARD);
+	return count;
+}
+
+/* The choices with one second copy: for every set of phases in which several may read it. */
+static enum status doubled_at(
+	struct building *building, uint32_t tensor, struct network_choice choice, const struct place *place)
+{
+	uint8_t sets[2 + PHASE_COUNT];
+	bool update = place->readers[PHASE_UPDATE] > 0;
+	FOR(phase, PHASE_COUNT)
+		update &= phase == PHASE_UPDATE || place->readers[phase] == 0;
+	struct distance distance = distance_find(building, tensor, choice.placement, place->at, update);
+	int64_t time = distance.time;
+	bool apart = per_phase(building, tensor, distance.gathers);
+	choice.second = place->at;
+	if (building->options->narrow && !distance.gathers && !has_partial(choice.placement) && time > 0 &&
+		!moves_one_split(building, choice.placement, place->at))
+		return OK;
+	uint32_t count = doubled_sets(building, tensor, place, &distance, apart, sets);
 	for (uint32_t i = 0; i < count && time < SHARD_FORBIDDEN; i++) {
 		bool early = sets[i] >> PHASE_FORWARD & 1,
 			 held = early && (apart ? place->view : place->readers[PHASE_FORWARD] > 0 && place->late);

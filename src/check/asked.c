@@ -45,6 +45,15 @@ static int64_t asked_whole(const json_t *object, const char *key)
 	return json_is_integer(value) ? json_integer_value(value) : -1;
 }
 
+/* What the allocator comes to within a limit (< 0: none is looked at); said > 0: what it reserves by the graph's file.
+ * False: no memory. */
+static bool allocations_at(
+	const struct buffers *buffers, bool expandable, int64_t said, int64_t limit, struct allocated *at)
+{
+	*at = (struct allocated){ .reserved = said, .breaks = said > 0 && limit >= 0 && said > limit ? 0 : -1 };
+	return said > 0 || limit < 0 || check_allocator(buffers, expandable, limit, at);
+}
+
 /* What is said of PyTorch's allocator: reserved without a limit, the least one that holds, what becomes of it at the
  * cap. */
 static enum status check_allocated(
@@ -55,22 +64,18 @@ static enum status check_allocated(
 	const char *name = json_string_value(json_object_get(object, "breaks_at"));
 	int64_t said = check->graph->about.intake.caching[expandable], ops = check->graph->ops,
 			retries = asked_whole(object, "retries"), least = asked_whole(object, "least_bytes");
-	struct allocated free, at = { .breaks = -1 }, held;
-	if (said > 0)
-		free = at = held = (struct allocated){ .reserved = said, .breaks = -1 };
-	else if (!check_allocator(buffers, expandable, INT64_MAX, &free) ||
-		!check_allocator(buffers, expandable, larger_of(least, 0), &held) ||
-		(limit >= 0 && !check_allocator(buffers, expandable, limit, &at)))
+	struct allocated free, at, held;
+	if (!allocations_at(buffers, expandable, said, limit, &at) ||
+		!allocations_at(buffers, expandable, said, INT64_MAX, &free) ||
+		!allocations_at(buffers, expandable, said, larger_of(least, 0), &held))
 		return fail_memory(check->error);
-	if (said > 0 && limit >= 0 && said > limit)
-		at.breaks = 0;
 	bool breaks = at.breaks >= 0, fine = least > 0 && (held.breaks < 0 || least == 1) && at.retries == retries &&
 		free.reserved == asked_whole(object, "reserved_bytes") && (limit < 0 || breaks == (least > larger_of(limit, 1)));
 	if (breaks && ops > 0)
 		fine = fine && name && strcmp(name, check->graph->op[check->order[at.breaks % ops]].name) == 0 &&
 			asked_whole(object, "breaks_in_step") == 1 + at.breaks / ops;
 	else
-		fine = fine && !name && !json_object_get(object, "breaks_in_step") && !json_object_get(object, "breaks_at");
+		fine = fine && !json_object_get(object, "breaks_in_step") && !json_object_get(object, "breaks_at");
 	*stated = (struct allocated){ .least = least, .retries = at.retries };
 	return fine && (said == 0 || least == said) ? OK
 		: check_wrong(check, "memory.%s is not what its allocator comes to", keys[expandable]);

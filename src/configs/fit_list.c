@@ -347,6 +347,18 @@ static void fit_list_fill(int64_t number, const char *from, const char *before, 
 	text[words.at] = '\0';
 }
 
+/* Whether there is such a change: of what is divided (whole; 0: nothing) a part, of captured steps, on more devices. */
+static bool way_is_there(const struct finding *finding, const struct change *change, int64_t whole)
+{
+	if (change->form == FORM_OURS && !finding->list->captured)
+		return false;
+	if (change->form == FORM_DEVICES && finding->devices < 2)
+		return false;
+	if (change->form == FORM_PARTS && finding->scenario->value[K_microbatches] > 1)
+		return false;
+	return change->form <= FORM_DEVICES || (whole >= 2 && whole % change->divisor == 0);
+}
+
 /* The change that a row of the table stands for here; false: there is none. */
 static bool make_way(const struct finding *finding, const struct change *change, struct fit_way *way)
 {
@@ -356,13 +368,9 @@ static bool make_way(const struct finding *finding, const struct change *change,
 	int64_t number = change->form == FORM_DEVICES ? finding->devices
 		: change->form == FORM_PARTS ? change->divisor
 		: whole / change->divisor;
-	bool ours = change->form == FORM_OURS, order = ours && strcmp(change->group, "order") == 0;
+	bool order = change->form == FORM_OURS && strcmp(change->group, "order") == 0;
 	*way = (struct fit_way){ .group = change->group, .meaning = change->meaning, .done = 1, .whole = 1 };
-	if ((change->form == FORM_DEVICES && finding->devices < 2) || (whole && whole % change->divisor != 0))
-		return false;
-	if ((ours && !finding->list->captured) || (change->form > FORM_DEVICES && whole < 2))
-		return false;
-	if (change->form == FORM_PARTS && finding->scenario->value[K_microbatches] > 1)
+	if (!way_is_there(finding, change, whole))
 		return false;
 	if (change->form == FORM_BATCH || change->form == FORM_SEQUENCE) {
 		way->done = number;

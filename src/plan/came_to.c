@@ -88,6 +88,19 @@ static int64_t positive(int64_t number)
 	return number > 0 ? number : KNOB_GIVEN;
 }
 
+/* The same of a knob that the graph as read says nothing of. */
+static int64_t knob_planned(enum knob_id knob, const struct scenario *scenario, const struct plan *plan)
+{
+	switch (knob) {
+	case K_dp: case K_tp: case K_pp: case K_cp: case K_ep: return degree_of(knob, scenario, plan);
+	case K_order: return scenario_order(scenario) == ORDER_AUTO ? KNOB_GIVEN : (int64_t)scenario_order(scenario);
+	case K_rank: return answers(plan, scenario) && plan->pipelined ? (int64_t)plan->rank : KNOB_GIVEN;
+	case K_memory: return scenario->device.machine.memory;
+	case K_reserve: return scenario_reserve(scenario);
+	default: return KNOB_GIVEN;
+	}
+}
+
 /* What a word (or ZeRO's 0 with strategy=zero) comes to, as a value of the knob; KNOB_GIVEN where the knob's value says
  * itself what it is, or where nothing is known. */
 static int64_t knob_came_to(
@@ -105,12 +118,7 @@ static int64_t knob_came_to(
 	case K_seq: return positive(given->sequence);
 	case K_precision:
 	case K_optimizer: return word && *word && knob_parse(knob, word, &value, &error) == OK ? value : KNOB_GIVEN;
-	case K_dp: case K_tp: case K_pp: case K_cp: case K_ep: return degree_of(knob, scenario, plan);
-	case K_order: return scenario_order(scenario) == ORDER_AUTO ? KNOB_GIVEN : (int64_t)scenario_order(scenario);
-	case K_rank: return answers(plan, scenario) && plan->pipelined ? (int64_t)plan->rank : KNOB_GIVEN;
-	case K_memory: return scenario->device.machine.memory;
-	case K_reserve: return scenario_reserve(scenario);
-	default: return KNOB_GIVEN;
+	default: return knob_planned(knob, scenario, plan);
 	}
 }
 

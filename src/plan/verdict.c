@@ -125,7 +125,7 @@ int64_t plan_budget(const struct plan *plan)
 
 struct scale { const char *name; double bytes; };
 
-/* That of the larger of what is needed and the cap; none where a figure is below a tenth of it: all have units of their own. */
+/* That of the larger of what is needed and the cap; none where a figure is below a tenth of it: all have their own. */
 static struct scale verdict_scale(const struct verdict *verdict)
 {
 	static const struct scale units[] = { { " GiB", 1073741824.0 }, { " MiB", 1048576.0 }, { " KiB", 1024.0 },

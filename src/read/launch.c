@@ -243,6 +243,25 @@ static enum status launch_pipeline(struct launch *launch, int64_t pp)
 	return pp > 1 && *schedule ? launch_add(launch, false, 0, "schedule=%s", schedule) : OK;
 }
 
+/* Axes of the mesh, strategy and ZeRO stage; wide: devices of all axes but tp, pp and cp; shard: that share states. */
+static enum status launch_mesh(struct launch *launch, int64_t devices, int64_t wide, int64_t shard)
+{
+	int64_t tp = launch_number(launch, LAUNCH_tp, 1), pp = launch_number(launch, LAUNCH_pp, 1);
+	int64_t cp = launch_number(launch, LAUNCH_cp, 1), ep = launch_number(launch, LAUNCH_ep, 1);
+	int64_t zero = launch_zero(launch, shard * cp);
+	TRY(launch_add(launch, false, 0, "strategy=%s", tp * cp * ep > 1 ? "megatron" : zero ? "zero"
+		: devices > pp ? "data" : "none"));
+	TRY(launch_set(launch, "dp=", wide / ep, 0));
+	TRY(launch_set(launch, "tp=", tp, 0));
+	TRY(launch_set(launch, "pp=", pp, 0));
+	TRY(launch_set(launch, "cp=", cp, 0));
+	TRY(launch_set(launch, "ep=", ep, 0));
+	if (tp > 1 && launch->launcher != LAUNCHER_torchtitan)
+		TRY(launch_add(launch, false, 0, "sp=%s", *launch->value[LAUNCH_sp] ? "on" : "off"));
+	TRY(launch_set(launch, "zero=", zero, -1));
+	return launch_set(launch, "replicate=", zero ? wide / shard : 1, 1);
+}
+
 static enum status launch_degrees(struct launch *launch, int64_t devices, struct error *error)
 {
 	int64_t tp = launch_number(launch, LAUNCH_tp, 1), pp = launch_number(launch, LAUNCH_pp, 1), inner;
@@ -268,20 +287,9 @@ static enum status launch_degrees(struct launch *launch, int64_t devices, struct
 	if (wide % ep != 0 || wide * inner != devices || shard < 1 || (copies > 1 && copies * shard != wide))
 		return refuse(error, "%d devices can't be tp %d x pp %d x cp %d, with ep %d and %d replicas", (int)devices,
 			(int)tp, (int)pp, (int)cp, (int)ep, (int)copies);
-	int64_t zero = launch_zero(launch, shard * cp);
 	TRY(launch_set(launch, "devices=", devices, 0));
 	TRY(launch_set(launch, "devices_per_node=", node ? node : devices / nodes, node || nodes > 1 ? 0 : devices));
-	TRY(launch_add(launch, false, 0, "strategy=%s", tp * cp * ep > 1 ? "megatron" : zero ? "zero"
-		: devices > pp ? "data" : "none"));
-	TRY(launch_set(launch, "dp=", wide / ep, 0));
-	TRY(launch_set(launch, "tp=", tp, 0));
-	TRY(launch_set(launch, "pp=", pp, 0));
-	TRY(launch_set(launch, "cp=", cp, 0));
-	TRY(launch_set(launch, "ep=", ep, 0));
-	if (tp > 1 && launch->launcher != LAUNCHER_torchtitan)
-		TRY(launch_add(launch, false, 0, "sp=%s", *launch->value[LAUNCH_sp] ? "on" : "off"));
-	TRY(launch_set(launch, "zero=", zero, -1));
-	TRY(launch_set(launch, "replicate=", zero ? wide / shard : 1, 1));
+	TRY(launch_mesh(launch, devices, wide, shard));
 	TRY(launch_pipeline(launch, pp));
 	return launch_batch(launch, wide, pp, error);
 }

@@ -156,54 +156,82 @@ static char *launch_literal(size_t row, const char *word, char *text, size_t siz
 	return text;
 }
 
+/* What is written, and how far. */
+struct launch_writing {
+	FILE *stream;
+	struct json json;
+	const char *section;    /* the key before, whose part before its dot is open */
+	bool inside, begun;
+};
+
+/* A member of an object, in the one that its key names before a dot. */
+static void launch_write_member(
+	struct launch_writing *writing, const char *key, const char *section, bool same, const char *literal)
+{
+	struct json *json = &writing->json;
+	json_new_line(json, 2);
+	if (writing->inside && !same)
+		json_close(json);
+	json_new_line(json, same ? 4 : 2);
+	if (*section && !same) {
+		json_open_object(json, section);
+		json_new_line(json, 4);
+	}
+	writing->inside = *section;
+	json_write_raw(json, *section ? key + strlen(section) + 1 : key, literal);
+}
+
+static void launch_write_option(const struct launch_writing *writing, const char *key, const char *word)
+{
+	fputs(writing->begun ? " --" : "--", writing->stream);
+	for (const char *at = key; *at; at++)
+		fputc(*at == '_' ? '-' : *at, writing->stream);
+	if (strcmp(word, "true") != 0)
+		fprintf(writing->stream, " %s", word);
+}
+
+/* A row of the table with its value's word, as the launcher has it. */
+static void launch_write_row(struct launch_writing *writing, enum launcher launcher, uint32_t row, const char *word)
+{
+	const char *key = keys[row].key, *dot = strchr(key, '.');
+	char literal[240], name[80];
+	PRINT_TO(name, "%.*s", dot ? (int)(dot - key) : 0, key);
+	bool same = strncmp(writing->section, name, strlen(name)) == 0 && writing->section[strlen(name)] == '.';
+	launch_literal(row, word, literal, sizeof literal);
+	if (launcher == LAUNCHER_deepspeed || launcher == LAUNCHER_accelerate)
+		launch_write_member(writing, key, name, same, literal);
+	else if (launcher != LAUNCHER_torchtitan)
+		launch_write_option(writing, key, word);
+	else if (same)
+		fprintf(writing->stream, "%s = %s\n", dot + 1, literal);
+	else
+		fprintf(writing->stream, "%s[%s]\n%s = %s\n", writing->begun ? "\n" : "", name, dot + 1, literal);
+	writing->begun = true;
+	writing->section = key;
+}
+
 enum status launch_write(const struct launch *launch, FILE *stream, struct error *error)
 {
-	bool written[LAUNCH_SLOT_COUNT] = { false }, inside = false, begun = false;
-	struct json json = { .stream = stream, .spaced = true };
-	const char *section = "";
+	bool written[LAUNCH_SLOT_COUNT] = { false };
+	struct launch_writing writing = {
+		.stream = stream, .json = { .stream = stream, .spaced = true }, .section = "" };
 	enum launcher launcher = launch->launcher;
 	bool object = launcher == LAUNCHER_deepspeed || launcher == LAUNCHER_accelerate;
 	if (object)
-		json_open_object(&json, NULL);
+		json_open_object(&writing.json, NULL);
 	FOR(row, COUNT_OF(keys)) {
-		const char *value = launch->value[keys[row].slot], *key = keys[row].key, *dot = strchr(key, '.');
-		char word[220], literal[240], name[80];
+		const char *value = launch->value[keys[row].slot];
+		char word[220];
 		PRINT_TO(word, "%s", value);
 		if (keys[row].writes != launcher || !*value || (strchr(keys[row].words, '=') &&
 			!launch_word(keys[row].words, NULL, value, word, sizeof word)))
 			continue;
 		written[keys[row].slot] = true;
-		PRINT_TO(name, "%.*s", dot ? (int)(dot - key) : 0, key);
-		bool same = strncmp(section, name, strlen(name)) == 0 && section[strlen(name)] == '.';
-		launch_literal(row, word, literal, sizeof literal);
-		if (object) {
-			json_new_line(&json, 2);
-			if (inside && !same)
-				json_close(&json);
-			json_new_line(&json, same ? 4 : 2);
-			if (dot && !same) {
-				json_open_object(&json, name);
-				json_new_line(&json, 4);
-			}
-			inside = dot;
-			json_write_raw(&json, dot ? dot + 1 : key, literal);
-		} else if (launcher == LAUNCHER_torchtitan) {
-			if (!same)
-				fprintf(stream, "%s[%s]\n", begun ? "\n" : "", name);
-			fprintf(stream, "%s = %s\n", dot + 1, literal);
-		} else {
-			fputs(begun ? " --" : "--", stream);
-			for (const char *at = key; *at; at++)
-				fputc(*at == '_' ? '-' : *at, stream);
-			if (strcmp(word, "true") != 0)
-				fprintf(stream, " %s", word);
-		}
-		begun = true;
-		section = key;
+		launch_write_row(&writing, launcher, row, word);
 	}
-	json_new_line(&json, 0);
+	json_new_line(&writing.json, 0);
 	if (object)
-		json_end(&json);
+		json_end(&writing.json);
 	else if (launcher == LAUNCHER_megatron)
 		fputc('\n', stream);
 	FOR_INT(slot, LAUNCH_SLOT_COUNT)

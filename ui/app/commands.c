@@ -572,18 +572,16 @@ static void commands_notes(struct app *app)
 		*at = *at == '\n' ? ' ' : *at;
 }
 
-/* Commands of the explorer itself. False for others. */
-static bool run_own(struct app *app, enum command_id command, const char *arguments)
+/* What is in front. */
+static bool commands_run_where(struct app *app, enum command_id command, const char *arguments)
 {
+	bool keys = app->panel_has_keys;
 	switch (command) {
 	case COMMAND_HELP:
 		help_open(&app->help);
 		app->mode = MODE_HELP;
 		break;
 	case COMMAND_CLOSE: close_something(app); break;
-	case COMMAND_QUIT: app->running = false; break;
-	case COMMAND_CANCEL: cancel(app, strcmp(arguments, "^C") == 0); break;
-	case COMMAND_PROMPT: app_open_line(app, MODE_PROMPT, ""); break;
 	case COMMAND_NEXT_VIEW: app_show_view(app, app->view + 1); break;
 	case COMMAND_PREVIOUS_VIEW: app_show_view(app, app->view - 1); break;
 	case COMMAND_VIEW:
@@ -591,6 +589,55 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 			if (*arguments == '1' + i || strcasecmp(arguments, views[i]->name) == 0)
 				app_show_view(app, i);
 		break;
+	case COMMAND_RANK: show_rank(app, 1); break;
+	case COMMAND_RANK_BACK: show_rank(app, -1); break;
+	case COMMAND_RUNS: /* who turns knobs goes on turning them */
+		commands_show(app, &view_runs);
+		app->panel_has_keys = keys;
+		break;
+	case COMMAND_NOTES: commands_notes(app); break;
+	case COMMAND_HIDE:
+		app->panel_hidden = !app->panel_hidden;
+		app->panel_has_keys = false;
+		break;
+	case COMMAND_PANEL: to_panel_or_back(app); break;
+	case COMMAND_GRAPH:
+		if (*arguments || arguments[-1] == ' ') /* "graph " is the question, with Enter for an answer */
+			return false;
+		if (!app_ask_graph(app))
+			view_say(&app->model, "the file has one graph");
+		break;
+	default: return false;
+	}
+	return true;
+}
+
+/* How it looks, and what leaves the screen. */
+static bool commands_run_outside(struct app *app, enum command_id command, const char *arguments)
+{
+	switch (command) {
+	case COMMAND_QUIT: app->running = false; break;
+	case COMMAND_ASCII: app->frame.ascii = !app->frame.ascii; break;
+	case COMMAND_MOUSE: give_mouse(app); break;
+	case COMMAND_THEME: next_theme(app); break;
+	case COMMAND_COLUMNS: commands_choose_columns(app, arguments); break;
+	case COMMAND_COPY: copy_name(app); break;
+	case COMMAND_COMMAND_LINE: commands_copy_line(app); break;
+	case COMMAND_EDIT: edit_source(app); break;
+	case COMMAND_SHELL: commands_run_shell(app, arguments); break;
+	case COMMAND_REDRAW: app->wishes |= WISH_REDRAW; break;
+	case COMMAND_SUSPEND: app->wishes |= WISH_SUSPEND; break;
+	default: return false;
+	}
+	return true;
+}
+
+/* What is asked of the plan. */
+static bool commands_run_asked(struct app *app, enum command_id command, const char *arguments)
+{
+	switch (command) {
+	case COMMAND_CANCEL: cancel(app, strcmp(arguments, "^C") == 0); break;
+	case COMMAND_PROMPT: app_open_line(app, MODE_PROMPT, ""); break;
 	case COMMAND_DEVICES_UP: scale_devices(app, true); break;
 	case COMMAND_DEVICES_DOWN: scale_devices(app, false); break;
 	case COMMAND_SEARCH: search_all(app, arguments); break;
@@ -607,46 +654,21 @@ static bool run_own(struct app *app, enum command_id command, const char *argume
 			return false;
 		commands_lesson(app, command == COMMAND_PART ? 1 : -1);
 		break;
-	case COMMAND_RANK: show_rank(app, 1); break;
-	case COMMAND_RANK_BACK: show_rank(app, -1); break;
-	case COMMAND_RUNS: {   /* who turns knobs goes on turning them */
-		bool keys = app->panel_has_keys;
-		commands_show(app, &view_runs);
-		app->panel_has_keys = keys;
-		break;
-	}
-	case COMMAND_NOTES:
-		commands_notes(app);
-		break;
-	case COMMAND_HIDE:
-		app->panel_hidden = !app->panel_hidden;
-		app->panel_has_keys = false;
-		break;
-	case COMMAND_PANEL: to_panel_or_back(app); break;
 	case COMMAND_FIND:
 	case COMMAND_FILTER:
 	case COMMAND_GO: with_text(app, command, arguments); break;
 	case COMMAND_FIND_NEXT: app_find(app, 1); break;
 	case COMMAND_FIND_PREVIOUS: app_find(app, -1); break;
-	case COMMAND_ASCII: app->frame.ascii = !app->frame.ascii; break;
-	case COMMAND_MOUSE: give_mouse(app); break;
-	case COMMAND_THEME: next_theme(app); break;
-	case COMMAND_GRAPH:
-		if (*arguments || arguments[-1] == ' ') /* "graph " is the question, with Enter for an answer */
-			return false;
-		if (!app_ask_graph(app))
-			view_say(&app->model, "the file has one graph");
-		break;
-	case COMMAND_COLUMNS: commands_choose_columns(app, arguments); break;
-	case COMMAND_COPY: copy_name(app); break;
-	case COMMAND_COMMAND_LINE: commands_copy_line(app); break;
-	case COMMAND_EDIT: edit_source(app); break;
-	case COMMAND_SHELL: commands_run_shell(app, arguments); break;
-	case COMMAND_REDRAW: app->wishes |= WISH_REDRAW; break;
-	case COMMAND_SUSPEND: app->wishes |= WISH_SUSPEND; break;
 	default: return false;
 	}
 	return true;
+}
+
+/* Commands of the explorer itself. False for others. */
+static bool run_own(struct app *app, enum command_id command, const char *arguments)
+{
+	return commands_run_where(app, command, arguments) || commands_run_outside(app, command, arguments) ||
+		commands_run_asked(app, command, arguments);
 }
 
 void app_run(struct app *app, enum command_id command, const char *line)

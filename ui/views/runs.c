@@ -354,36 +354,44 @@ static int draw_knob_changes(struct frame *frame, struct rect rect, const struct
 	return y - rect.y;
 }
 
+/* Both sums with their parts, on narrow screens those that differ. Returns the next row, at most end. */
+static int runs_draw_ledgers(struct frame *frame, int y, int end, const struct verdict *from, const struct verdict *to)
+{
+	bool wide = frame->window.width >= BESIDE_FROM;
+	int64_t cents[2][LEDGER_PARTS + 1], largest = LARGER(from->needed, to->needed);
+	char text[32];
+	frame_text(frame, 1, y++, 10, ROLE_FAINT, ledger_cents(largest, from, cents[0]));
+	ledger_cents(largest, to, cents[1]);
+	runs_draw_amount(frame, y++, "needs", cents[0][LEDGER_PARTS], cents[1][LEDGER_PARTS]);
+	for (int part = 0; part < LEDGER_PARTS && y < end; part++)
+		if (wide ? cents[0][part] || cents[1][part] : cents[0][part] != cents[1][part]) {
+			PRINT_TO(text, "  %s", ledger_names[part]);
+			runs_draw_amount(frame, y++, text, cents[0][part], cents[1][part]);
+		}
+	return y;
+}
+
 /* The selected run beside the marked one, else the baseline, else the run before. */
 static void runs_draw_beside(struct frame *frame, struct rect rect, struct runs *runs, const struct model *model)
 {
 	uint32_t run = runs->row[runs->selected], mark = runs->marked;
 	mark = mark && mark != run + 1 ? mark - 1 : model->baseline ? NONE : run > 0 ? run - 1 : model->runs - 1;
 	const struct plan *ours = model->run[run], *theirs = mark == NONE ? model->baseline : model->run[mark];
-	struct verdict from = plan_verdict(theirs), to = runs->verdict[run];
+	struct verdict from = plan_verdict(theirs);
 	int y = rect.y, end = rect.y + rect.height;
-	int64_t cents[2][LEDGER_PARTS + 1];
 	bool wide = frame->window.width >= BESIDE_FROM;
 	char text[32] = "baseline";
 	if (model->runs < 2 && mark != NONE) {
 		frame_text(frame, 1, y, rect.width, ROLE_FAINT, "one run. Turn a knob and the next is listed");
 		return;
 	}
-	const char *unit = ledger_cents(LARGER(from.needed, to.needed), &from, cents[0]);
-	ledger_cents(LARGER(from.needed, to.needed), &to, cents[1]);
-	frame_text(frame, 1, y, 10, ROLE_FAINT, unit);
 	if (mark != NONE)
 		PRINT_TO(text, "run %u", mark + 1);
 	frame_right(frame, THEIRS, y, ROLE_LABEL, text);
 	PRINT_TO(text, "run %u", run + 1);
 	frame_right(frame, OURS, y, ROLE_LABEL, text);
-	frame_right(frame, CHANGE, y++, ROLE_LABEL, "change");
-	runs_draw_amount(frame, y++, "needs", cents[0][LEDGER_PARTS], cents[1][LEDGER_PARTS]);
-	for (int part = 0; part < LEDGER_PARTS && y < end - 2; part++)
-		if (wide ? cents[0][part] || cents[1][part] : cents[0][part] != cents[1][part]) {
-			PRINT_TO(text, "  %s", ledger_names[part]);
-			runs_draw_amount(frame, y++, text, cents[0][part], cents[1][part]);
-		}
+	frame_right(frame, CHANGE, y, ROLE_LABEL, "change");
+	y = runs_draw_ledgers(frame, y, end - 2, &from, &runs->verdict[run]);
 	runs_draw_ratio(frame, y++, RUN_STEP, "step", false, theirs, ours);
 	runs_draw_ratio(frame, y++, RUN_RATE, ours->speed.tokens > 0 ? "tokens/s" : "samples/s", true, theirs, ours);
 	bool files = theirs == model->baseline && model->beside && ours->serial == model->plan->serial;

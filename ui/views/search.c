@@ -114,26 +114,17 @@ static int search_draw_degree(struct frame *frame, int x, int y, enum role role,
 	return x + DEGREE;
 }
 
-/* An entry, or the titles where it is NULL. ~: by formula, not planned yet. */
-static void search_draw_row(struct frame *frame, int y, const struct config_rows *list, const struct model *model,
-	const struct config_entry *entry, bool selected)
+/* Throughput, time and needs: estimated ones have a ~ before them. */
+static void search_draw_figures(
+	struct frame *frame, int y, enum role role, const struct model *model, const struct config_entry *entry)
 {
-	static const struct config none = { 0 };
-	const struct config *config = entry ? &entry->config : &none;
 	const struct config_planned *planned = entry && entry->planned.known ? &entry->planned : NULL;
-	int width = frame->window.width, x = DEGREES;
-	char text[64] = "tokens/s", bytes[32];
-	const char *about = planned || !entry ? "" : "~";
-	enum role role = !entry ? ROLE_LABEL : !entry->fits || (planned && !planned->fits) ? ROLE_BAD
-		: planned ? ROLE_TEXT : ROLE_FAINT;
 	const struct plan_speed *speed = &model->plan->speed;
+	const char *about = planned || !entry ? "" : "~";
+	char text[64] = "tokens/s";
 	int64_t time = planned ? planned->time : entry ? entry->result.time : 0;
 	double samples = (double)model->ranking->batch *
 		(speed->tokens > 0 ? (double)speed->tokens / (double)speed->samples : 1);
-	if (entry && is_present(model, config))
-		frame_text(frame, 0, y, 1, ROLE_KEY, ">");
-	if (entry && entry->front)
-		frame_glyph(frame, 1, y, GLYPH_BULLET, ROLE_GOOD);
 	if (entry && time > 0)
 		PRINT_TO(text, "%s%s", about, COUNT((uint64_t)(samples / ((double)time * 1e-12) + 0.5)));
 	else if (speed->tokens <= 0)
@@ -144,25 +135,49 @@ static void search_draw_row(struct frame *frame, int y, const struct config_rows
 	PRINT_TO(text, "%s%s", about, !entry ? "needs"
 		: BYTES(planned ? planned->needs : entry->result.worst.total));
 	frame_right(frame, NEEDS, y, role, text);
-	x = search_draw_degree(frame, x, y, role, "dp", config->dp);
+}
+
+/* Degrees, schedule, recomputation. Returns the next column. */
+static int search_draw_choices(struct frame *frame, int y, enum role role, const struct config_rows *list,
+	const struct config *config, bool head)
+{
+	char text[64];
+	int x = search_draw_degree(frame, DEGREES, y, role, "dp", config->dp);
 	x = search_draw_degree(frame, x, y, role, "tp", config->tp);
 	x = search_draw_degree(frame, x, y, role, "pp", config->pp);
 	x = list->context ? search_draw_degree(frame, x, y, role, "cp", config->cp) : x;
 	x = list->experts ? search_draw_degree(frame, x, y, role, "ep", config->ep) : x;
 	x = search_draw_degree(frame, x + 2, y, role, "ZeRO", config->zero) + 2;
-	PRINT_TO(text, config->chunks > 1 ? "%s x%u" : "%s", !entry ? "schedule" : config->pp == 1 ? "-"
+	PRINT_TO(text, config->chunks > 1 ? "%s x%u" : "%s", head ? "schedule" : config->pp == 1 ? "-"
 		: schedule_names[config->schedule], config->chunks);
 	frame_text(frame, x, y, RECOMPUTE - 1, role, text);
 	x += RECOMPUTE;
-	frame_text(frame, x, y, RECOMPUTE - 1, role, !entry ? "recompute" : config->recompute_layers ? "layers"
+	frame_text(frame, x, y, RECOMPUTE - 1, role, head ? "recompute" : config->recompute_layers ? "layers"
 		: config->offload ? "offload" : config->recompute ? recompute_names[config->recompute]
 		: "-");
-	x = search_draw_degree(frame, x + RECOMPUTE - 1, y, role, frame->ascii ? "ub" : "µb",
-		config->microbatch);
+	return search_draw_degree(frame, x + RECOMPUTE - 1, y, role, frame->ascii ? "ub" : "µb", config->microbatch);
+}
+
+/* An entry, or the titles where it is NULL. ~: by formula, not planned yet. */
+static void search_draw_row(struct frame *frame, int y, const struct config_rows *list, const struct model *model,
+	const struct config_entry *entry, bool selected)
+{
+	static const struct config none = { 0 };
+	const struct config *config = entry ? &entry->config : &none;
+	bool planned = entry && entry->planned.known;
+	char more[32] = "more";
+	enum role role = !entry ? ROLE_LABEL : !entry->fits || (planned && !entry->planned.fits) ? ROLE_BAD
+		: planned ? ROLE_TEXT : ROLE_FAINT;
+	if (entry && is_present(model, config))
+		frame_text(frame, 0, y, 1, ROLE_KEY, ">");
+	if (entry && entry->front)
+		frame_glyph(frame, 1, y, GLYPH_BULLET, ROLE_GOOD);
+	search_draw_figures(frame, y, role, model, entry);
+	int x = search_draw_choices(frame, y, role, list, config, !entry);
 	if (entry && entry->variants > 0)
-		count_text(entry->variants, bytes);
-	if ((!entry || entry->variants > 0) && width - x > 5)
-		frame_right(frame, x + 6, y, entry ? ROLE_FAINT : ROLE_LABEL, entry ? bytes : "more");
+		count_text(entry->variants, more);
+	if ((!entry || entry->variants > 0) && frame->window.width - x > 5)
+		frame_right(frame, x + 6, y, entry ? ROLE_FAINT : ROLE_LABEL, more);
 	if (selected)
 		frame_select(frame, y);
 }

@@ -266,58 +266,56 @@ static enum status fit_planned_take(struct rivals *rivals, int64_t limit)
 	return status;
 }
 
+/* The best rival by what it comes to, NULL where there is none or *error. The graph's own arena counts where that may
+ * be what takes little memory and isn't fast: where a margin was asked for too much. */
+static struct graph *fit_planned_best(struct rivals *rivals, const struct activations *activations, int64_t limit,
+	struct graph *graph, const struct rival **rival)
+{
+	const struct fitted *fitted = rivals->fitted;
+	bool least = limit <= 0, floor = least || fitted->impossible || fitted->replayed > limit;
+	int64_t arena = 0;
+	enum status status = fit_planned_find_rivals(rivals, activations);
+	sort_rivals(rivals, least);
+	rivals->count = least && rivals->count == RIVALS ? RIVALS - 1 : rivals->count;
+	if (status == OK && least)
+		status = fit_planned_add_kept(rivals);
+	if (status == OK && floor)
+		status = find_arena(rivals, graph, &arena);
+	if (error_set(rivals->error, status) != OK)
+		return NULL;
+	return find_best(rivals, least, floor && arena > rivals->budget ? INT64_MAX : fitted->extra, &arena, rival);
+}
+
 struct graph *fit_planned(struct stage_context *stage, const struct scenario *scenario,
 	const struct activations *activations, int64_t margin, struct graph *graph, struct fitted *fitted,
 	struct error *error)
 {
-	struct rivals rivals = { .stage = stage,
-		.scenario = scenario,
-		.fitted = fitted,
-		.budget = scenario_budget(scenario),
-		.room = RIVALS,
-		.error = error };
 	OWN(recompute_solver) solver = { 0 };
+	OWN(graph) *given = graph, *found = NULL;
+	struct rivals rivals = { .stage = stage, .scenario = scenario, .fitted = fitted, .solver = &solver,
+		.budget = scenario_budget(scenario), .room = RIVALS, .error = error };
 	const struct rival *rival = NULL;
-	int64_t limit = rivals.budget - margin, arena = 0;
-	bool least = limit <= 0;
-	struct graph *found = NULL;
-	error_set(error, OK);
-	bool slight = !least && fitted->step->ops > SMALL &&
+	int64_t limit = rivals.budget - margin;
+	bool least = limit <= 0, slight = !least && fitted->step->ops > SMALL &&
 		margin < (rivals.budget - fitted->step->persistent_bytes) / SLIGHT;
+	error_set(error, OK);
 	fitted->left_out = slight || fitted->step->ops > LARGE;
 	if (slight)
-		return graph;
-	ROOM(&rivals.arena, rivals.rival, rivals.room);
-	rivals.solver = &solver;
+		return graph_retain(given);
 	enum status status = recompute_solver_new(&fitted->input, &solver);
-	status = status == OK && !rivals.rival ? NO_MEMORY : status;
-	status = status == OK ? fit_planned_find_rivals(&rivals, activations) : status;
-	sort_rivals(&rivals, least);
-	rivals.count = least && rivals.count == RIVALS ? RIVALS - 1 : rivals.count;
-	if (status == OK)
-		status = least ? fit_planned_add_kept(&rivals) : OK;
-	/* Where the margin was asked for too much, the graph is what takes little memory and not what is fast. */
-	bool floor = least || fitted->impossible || fitted->replayed > limit;
-	if (status == OK && floor)
-		status = find_arena(&rivals, graph, &arena);
-	if (status == OK)
-		found = find_best(
-			&rivals, least, floor && arena > rivals.budget ? INT64_MAX : fitted->extra, &arena, &rival);
-	status = status == OK ? error->status : error_set(error, status);
-	if (status == OK && found && (least || fit_planned_take(&rivals, limit) == OK)) {
-		graph_release(graph);
-		graph = found;
-		found = NULL;
+	if (status == OK && !ROOM(&rivals.arena, rivals.rival, rivals.room))
+		status = NO_MEMORY;
+	if (error_set(error, status) == OK)
+		found = fit_planned_best(&rivals, activations, limit, given, &rival);
+	status = error->status;
+	bool taken = status == OK && found && (least || fit_planned_take(&rivals, limit) == OK);
+	if (taken) {
 		fitted->replayed = least ? rival->peak : fitted->replayed;
 		fitted->extra = rival->extra;
 		fitted->proved = rival->extra <= fitted->bound;
 	}
-	graph_release(found);
 	arena_free(&rivals.arena);
-	if (status == OK || status == CANCELLED)
-		return graph;
-	graph_release(graph);
-	return NULL;
+	return status == OK || status == CANCELLED ? graph_retain(taken ? found : given) : NULL;
 }
 
 enum status fit_planned_least(struct stage_context *stage, const struct scenario *scenario, struct fitted *fitted,

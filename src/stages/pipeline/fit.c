@@ -89,10 +89,12 @@ static uint32_t microbatches_held(const struct choosing *choosing, uint32_t rank
 	}
 	if (piece == NONE && maker != NONE)
 		piece = cut_rank(cut, maker) == rank ? cut->piece[maker] : rank;
-	const struct in_flight *held = piece == NONE ? NULL : &choosing->pipelined->piece[piece].in_flight;
-	/* what gradients of weights make themselves doesn't wait for them */
-	uint32_t waiting = weight && between && !cut->weight[maker] ? (held ? held->between : 1) : 1;
-	uint32_t count = !held || between ? waiting : weight ? held->weight : held->input;
+	if (piece == NONE)
+		return 1;
+	const struct in_flight *held = &choosing->pipelined->piece[piece].in_flight;
+	uint32_t count = weight ? held->weight : held->input;
+	if (between)    /* what gradients of weights make themselves doesn't wait for them */
+		count = weight && !cut->weight[maker] ? held->between : 1;
 	return LARGER(count, 1);
 }
 

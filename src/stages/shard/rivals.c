@@ -19,6 +19,31 @@ static void rivals_keep_expert(struct shard_job *job, const struct shard_choice 
 	job->experts += job->experts < SHARD_EXPERTS;
 }
 
+/* An expert's sharding on a mesh, with a ZeRO stage unless the knob has one: listed, and the best where it is. */
+static enum status rivals_try_mesh(struct shard_job *job, const struct degrees *degrees, int zero,
+	struct sharding_sum *sum, struct shard_choice *best)
+{
+	struct shard_choice next = { *degrees, job->scenario->value[K_zero] ? (int)job->scenario->value[K_zero] : zero,
+		.any = true, .candidate = job->candidates };
+	struct axis_roles roles[MESH_AXES];
+	struct sharding sharding;
+	char text[120], mesh[96];
+	TRY(shard_job_split(job, degrees, next.zero, &sharding, roles));
+	enum status status = sharding_sum_cost(sum, &sharding, &next.cost);
+	mesh_text(&sharding.mesh, mesh, sizeof mesh);
+	if (next.zero > 0)
+		PRINT_TO(text, "%s, ZeRO %d", mesh, next.zero);
+	else
+		PRINT_TO(text, "%s", mesh);
+	shard_job_list(job, text, &next.cost);
+	sharding_free(&sharding);
+	TRY(status);
+	rivals_keep_expert(job, &next);
+	if (!best->any || shard_job_better(job, &next.cost, &best->cost))
+		*best = next;
+	return OK;
+}
+
 enum status shard_job_expert(struct shard_job *job, uint32_t most, struct shard_choice *best)
 {
 	struct degrees degrees[DEGREES_MAX];
@@ -30,34 +55,11 @@ enum status shard_job_expert(struct shard_job *job, uint32_t most, struct shard_
 	*best = (struct shard_choice){ .any = false };
 	FOR(i, count)
 		for (int zero = 0; zero <= 3 && status == OK; zero += 3) {
-			struct shard_choice next = { degrees[i],
-				job->scenario->value[K_zero] ? (int)job->scenario->value[K_zero] : zero, .any = true };
-			struct axis_roles roles[MESH_AXES];
-			struct sharding sharding;
-			char text[120], mesh[96];
-			int used;
-			bool cuts = zero && degrees[i].dp * degrees[i].cp > 1;
-			if (zero && !cuts)
+			if (zero && degrees[i].dp * degrees[i].cp == 1)
 				continue;
-			status = shard_job_split(job, &degrees[i], next.zero, &sharding, roles);
-			if (status == BAD_INPUT) {   /* this mesh can't keep a pin, another may; else the error stays */
-				refused = true;
-				status = OK;
-				continue;
-			}
-			if (status != OK)
-				continue;
-			status = sharding_sum_cost(sum, &sharding, &next.cost);
-			used = PRINT_TO(text, "%s", mesh_text(&sharding.mesh, mesh, sizeof mesh));
-			if (next.zero > 0 && used < (int)sizeof text)
-				snprintf(text + used, sizeof text - (size_t)used, ", ZeRO %d", next.zero);
-			next.candidate = job->candidates;
-			shard_job_list(job, text, &next.cost);
-			sharding_free(&sharding);
-			if (status == OK)
-				rivals_keep_expert(job, &next);
-			if (status == OK && (!best->any || shard_job_better(job, &next.cost, &best->cost)))
-				*best = next;
+			status = rivals_try_mesh(job, &degrees[i], zero, sum, best);
+			refused |= status == BAD_INPUT;   /* this mesh can't keep a pin, another may; else the error stays */
+			status = status == BAD_INPUT ? OK : status;
 		}
 	if (count < all)
 		note(job->notes, NOTE_LEFT_OUT "%u of %u meshes, as the step has many ops", all - count, all);
