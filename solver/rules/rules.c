@@ -336,17 +336,3 @@ uint32_t rules_traits(const struct rules *rules, const char *type)
 	const struct rule *rule = rules_find(rules, type);
 	return rule ? rule->traits : 0;
 }
-
-bool rules_named_backward(const char *name)
-{
-	return strstr(name, "_backward") != NULL;
-}
-
-bool rules_keeps_room(const struct rules *rules, const char *type)
-{
-	const struct rule *rule = rules_find(rules, type);
-	for (size_t i = 0; rule && rules_aten_roomy[i]; i++)
-		if (strcmp(rule->type, rules_aten_roomy[i]) == 0)
-			return true;
-	return false;
-}

@@ -138,7 +138,9 @@ static inline bool rule_contracts(const struct rule *rule)
 }
 
 extern const struct rule rules_aten[], rules_onnx[], rules_plain[]; /* each ends with a type of NULL */
-extern const char *const rules_aten_roomy[]; /* of rules_keeps_room(); NULL ends them */
+/* Types whose kernel in PyTorch fills memory of its operand's size, which its result, one number, keeps; NULL ends
+ * them. */
+extern const char *const rules_aten_roomy[];
 
 /* A set of rules, parsed: the built-in ones and what a user added. */
 struct rules;
@@ -156,12 +158,6 @@ enum status rules_add(struct rules *rules, const struct rule *rule, struct error
 const struct rule *rules_find(const struct rules *rules, const char *type);
 /* The traits of an op type, 0 where no rule has it. O(length). */
 uint32_t rules_traits(const struct rules *rules, const char *type);
-/* Whether it is named as kernels of backward passes are, with a rule or without: "aten.threshold_backward",
- * "aten._softmax_backward_data.default". */
-bool rules_named_backward(const char *name);
-/* Whether PyTorch's kernel fills memory of its operand's size, and its result, one number, keeps it:
- * "aten.mse_loss.default". O(length). */
-bool rules_keeps_room(const struct rules *rules, const char *type);
 
 /* ---- binding: a rule applied to the shapes of one op ---- */
 

@@ -10,7 +10,7 @@
 	X(ONNX, "ONNX model", open_onnx) \
 	X(HLO, "XLA HLO proto", open_hlo) \
 	X(HLO_TEXT, "XLA HLO text", open_hlo_text) \
-	X(FX, "PyTorch FX text", open_fx) \
+	X(FX, "PyTorch FX text", open_python) \
 	X(INDUCTOR, "Inductor memory graph", open_python) \
 	X(AUTOPARALLEL, "AutoParallel JSON", open_python) \
 	X(SNAPSHOT, "PyTorch memory snapshot", open_events) \

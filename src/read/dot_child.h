@@ -26,5 +26,8 @@ enum status dot_child_render(const char *text, size_t size, const char *format, 
  * time than a child may take. O(size). */
 struct graph *python_child_graph(
 	const char *name, const char *data, size_t size, const struct read_options *options, struct error *error);
+/* The same of a folder, which the reader looks through. */
+struct graph *python_child_folder(
+	const char *name, const char *folder, const struct read_options *options, struct error *error);
 /* The same of one whose text another reader of this program takes: *length bytes and a NUL; mem_free() it. */
 char *python_child_text(const char *name, const char *data, size_t size, size_t *length, struct error *error);

@@ -11,7 +11,6 @@
 #include "src/read/hlo/hlo.h"
 #include "src/read/onnx/onnx.h"
 #include "src/read/snapshot/snapshot.h"
-#include "src/read/torch/fx.h"
 
 #define TEXT_MOST ((size_t)1 << 30) /* bytes of a format that is not read as a stream */
 #define DOT_MOST ((size_t)1 << 27)  /* bytes of DOT: libcgraph takes 8 s and more for each 100 MB */
@@ -41,7 +40,9 @@ static struct graph *open_dot(const struct opening *opening, struct error *error
 /* What a reader in Python reads. */
 static struct graph *open_python(const struct opening *opening, struct error *error)
 {
-	const char *reader = opening->kind == INPUT_INDUCTOR ? "inductor" : "autoparallel";
+	const char *reader = opening->kind == INPUT_INDUCTOR ? "inductor"
+		: opening->kind == INPUT_FX ? "fx"
+		: "autoparallel";
 	size_t size;
 	HELD char *text = input_all(opening->input, TEXT_MOST, &size, error);
 	return text ? python_child_graph(reader, text, size, opening->options, error) : NULL;
@@ -133,22 +134,6 @@ static struct graph *open_onnx(const struct opening *opening, struct error *erro
 	return graph;
 }
 
-static struct graph *open_fx(const struct opening *opening, struct error *error)
-{
-	const char *dim[READ_DIMS_MOST];
-	struct fx_log log;
-	struct graph *graph = NULL;
-	size_t size;
-	char *text = input_all(opening->input, TEXT_MOST, &size, error);
-	if (!text)
-		return NULL;
-	if (fx_read(text, size, dim, read_options_dims(opening->options, dim), &log, error) == OK)
-		graph = fx_step(&log, opening->options->graph, error);
-	fx_free(&log);
-	mem_free(text);
-	return graph;
-}
-
 static struct graph *open_events(const struct opening *opening, struct error *error)
 {
 	struct snapshot snapshot;
@@ -199,12 +184,8 @@ static struct graph *open_folder(const char *path, const struct read_options *op
 	hlo_folder_free(&folder);
 	if (status != OK || folder.modules)
 		return module;
-	const char *dim[READ_DIMS_MOST];
-	OWN(fx_log) log;
-	struct graph *graph = NULL;
-	if (fx_folder_read(path, dim, read_options_dims(options, dim), &log, error) == OK)
-		graph = fx_step(&log, options->graph, error);
-	else if (error->status == BAD_INPUT && !log.graphs)
+	struct graph *graph = python_child_folder("fx", path, options, error);
+	if (!graph && text_begins(error->text, "is a directory without graphs"))
 		folder_of_model(path, error);
 	return graph;
 }

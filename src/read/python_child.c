@@ -60,12 +60,16 @@ static char *python_child_types(void)
 	return NULL;
 }
 
-static enum status python_child_run(const char *name, const char *data, size_t size, const struct read_options *options,
-	struct child_result *result, struct error *error)
+struct python_job { const char *name, *folder, *data; size_t size; const struct read_options *options; };
+
+static enum status python_child_run(const struct python_job *job, struct child_result *result, struct error *error)
 {
-	char path[PROGRAM_PATH_BYTES + 64], graph[WORD_BYTES], dim[READ_DIMS_MOST][WORD_BYTES];
+	static const struct read_options as_it_is;
+	const struct read_options *options = job->options ? job->options : &as_it_is;
+	char path[PROGRAM_PATH_BYTES + 64], folder[PROGRAM_PATH_BYTES + 64];
+	char graph[WORD_BYTES], dim[READ_DIMS_MOST][WORD_BYTES];
 	const struct child_limits limits = { .milliseconds = 150000 };
-	const char *arguments[READ_DIMS_MOST + 10] = { "python3", "-I", "-S", "-B", path, name };
+	const char *arguments[READ_DIMS_MOST + 10] = { "python3", "-I", "-S", "-B", path, job->name };
 	size_t count = 6;
 	TRY(python_child_find(path, sizeof path, error));
 	char *types = python_child_types();
@@ -78,7 +82,9 @@ static enum status python_child_run(const char *name, const char *data, size_t s
 		PRINT_TO(dim[i], "--dim=%s", options->dim[i]);
 		arguments[count++] = dim[i];
 	}
-	enum status status = child_run(arguments, data, size, &limits, result, error);
+	if (job->folder && PRINT_TO(folder, "--folder=%s", job->folder))
+		arguments[count++] = folder;
+	enum status status = child_run(arguments, job->data, job->size, &limits, result, error);
 	free(types);
 	if (status == LIMIT && strncmp(error->text, "can't run", 9) == 0)
 		status = fail(error, LIMIT, "this format is read by a program in Python, and python3 isn't there: install it");
@@ -94,23 +100,68 @@ static enum status python_child_run(const char *name, const char *data, size_t s
 char *python_child_text(const char *name, const char *data, size_t size, size_t *length, struct error *error)
 {
 	struct child_result result = { 0 };
-	static const struct read_options as_it_is;
+	const struct python_job job = { .name = name, .data = data, .size = size };
 	*length = 0;
-	if (error_set(error, python_child_run(name, data, size, &as_it_is, &result, error)) == OK)
+	if (error_set(error, python_child_run(&job, &result, error)) == OK)
 		*length = result.length;
 	return result.output;
+}
+
+/* Of a file with several graphs "#2" comes before the graph, which of them it is, and a line "#..." on each of them.
+ * Returns where the graph begins. *list: those lines, in the place of what was read; NULL without any. */
+static char *python_child_choice(char *at, uint32_t *graph, char **list)
+{
+	char *to = at;
+	*list = NULL;
+	*graph = *at == '#' ? (uint32_t)strtoul(at + 1, &at, 10) : 0;
+	for (at += *at == '\n'; *at == '#'; at += *at == '\n') {
+		size_t length = strcspn(++at, "\n");
+		memmove(to, at, length);
+		*list = *list ? *list : to;
+		to += length;
+		at += length;
+		*to++ = '\n';
+	}
+	if (*list)
+		to[-1] = '\0';
+	return at;
+}
+
+static struct graph *python_child_read(const struct python_job *job, struct error *error)
+{
+	struct child_result result = { 0 };
+	uint32_t number;
+	if (error_set(error, python_child_run(job, &result, error)) != OK)
+		return NULL;
+	char *list, *text = python_child_choice(result.output, &number, &list);
+	struct source source = source_of_text(&(struct text_left){ text, result.length - (size_t)(text - result.output) });
+	struct graph *graph = native_read(&source, error);
+	if (!graph)
+		error->line = 0; /* a line of what the reader wrote */
+	if (graph && number) {
+		struct intake *intake = &graph->about.intake;
+		intake->graph = number;
+		intake->graph_asked = job->options->graph > 0;
+		if (list && !(intake->graphs = arena_text(&graph->arena, list, strlen(list)))) {
+			graph_release(graph);
+			graph = NULL;
+			error_set(error, fail_memory(error));
+		}
+	}
+	mem_free(result.output);
+	return graph;
 }
 
 struct graph *python_child_graph(
 	const char *name, const char *data, size_t size, const struct read_options *options, struct error *error)
 {
-	struct child_result result = { 0 };
-	if (error_set(error, python_child_run(name, data, size, options, &result, error)) != OK)
-		return NULL;
-	struct source source = source_of_text(&(struct text_left){ result.output, result.length });
-	struct graph *graph = native_read(&source, error);
-	if (!graph)
-		error->line = 0; /* a line of what the reader wrote */
-	mem_free(result.output);
-	return graph;
+	const struct python_job job = { .name = name, .data = data, .size = size, .options = options };
+	return python_child_read(&job, error);
+}
+
+struct graph *python_child_folder(
+	const char *name, const char *folder, const struct read_options *options, struct error *error)
+{
+	const struct python_job job = { .name = name, .folder = folder, .options = options };
+	return python_child_read(&job, error);
 }

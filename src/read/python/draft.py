@@ -174,8 +174,7 @@ def no_duplicates(pairs):
     """An object, whose keys differ."""
     members = dict(pairs)
     if len(members) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise Bad("not JSON: duplicate object key \"%s\"" % next(key for key in keys if keys.count(key) > 1))
+        raise Bad("not JSON: a key is there twice")
     return members
 
 
@@ -183,26 +182,39 @@ def whole(digits):
     """A whole number of 64 bits."""
     number = int(digits) if len(digits) < 25 else INT_MOST + 1
     if not -INT_MOST - 1 <= number <= INT_MOST:
-        raise Bad("not JSON: too big integer")
+        raise Bad("not JSON: a number is too large")
     return number
 
 
-def strange(word):
+def real(digits):
+    """Another number, which is finite."""
+    if float(digits) in (float("inf"), float("-inf")):
+        raise Bad("not JSON: a number is too large")
+    return float(digits)
+
+
+def strange(_word):
     """NaN and Infinity, which JSON doesn't have."""
-    raise Bad(f"not JSON: invalid token \"{word}\"")
+    raise Bad("not JSON: a value, a comma or a bracket is missing or wrong")
 
 
 def read_json(stream):
     """The value that a stream holds; Bad with the line where it isn't JSON."""
+    data = stream.read()
     try:
-        text = stream.read().decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
         if "\\u0000" in text:   # a native graph has none either
-            raise Bad("not JSON: \\u0000 is not allowed", text.count("\n", 0, text.index("\\u0000")) + 1)
-        return json.loads(text, object_pairs_hook=no_duplicates, parse_int=whole, parse_constant=strange)
+            raise Bad("not JSON: a text in it has a NUL", text.count("\n", 0, text.index("\\u0000")) + 1)
+        return json.loads(text, object_pairs_hook=no_duplicates, parse_int=whole, parse_float=real, parse_constant=strange)
     except UnicodeDecodeError as fault:
-        raise Bad("not JSON: the text isn't UTF-8", fault.object.count(b"\n", 0, fault.start) + 1) from None
+        raise Bad("not JSON: it has bytes that are not UTF-8", data.count(b"\n", 0, fault.start) + 1) from None
     except json.JSONDecodeError as fault:
-        raise Bad(f"not JSON: {fault.msg}", fault.lineno) from None
+        what = ("there is more behind its end" if fault.msg == "Extra data" else
+                "it ends too early" if not fault.doc[fault.pos:].strip() or fault.msg.startswith("Unterminated") else
+                "a value, a comma or a bracket is missing or wrong")
+        raise Bad("not JSON: " + what, fault.lineno) from None
+    except RecursionError:
+        raise Bad("not JSON: it is nested too deeply") from None
 
 
 def member(value, key):

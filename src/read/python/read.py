@@ -8,7 +8,7 @@ import gc
 import os
 import sys
 
-READERS = ("autoparallel", "families", "hlo", "inductor")
+READERS = ("autoparallel", "families", "fx", "hlo", "inductor")
 MEMORY = 4 << 30   # bytes
 SECONDS = 120      # of processor time; tidemark watches the clock
 

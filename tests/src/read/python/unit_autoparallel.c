@@ -1,5 +1,5 @@
 /* unit_autoparallel.c: steps as AutoParallel writes them: local sizes, transfers where placements differ, parts of
- * results. tests/src/read/python_test has what is refused. */
+ * results. python_test has what is refused. */
 #include <string.h>
 
 #include "src/read/dot_child.h"

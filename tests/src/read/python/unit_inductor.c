@@ -1,5 +1,5 @@
 /* unit_inductor.c: Inductor's memory graphs: its peaks and its orders, as PyTorch 2.15
- * computed them on these files. tests/src/read/python_test has what is refused. */
+ * computed them on these files. python_test has what is refused. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,25 +1,32 @@
 /* unit_fx.c: graphs that torch.compile logs: what is found, and how forward and backward become one step. */
 #include <stdio.h>
 
-#include "src/read/torch/fx.h"
+#include "src/read/dot_child.h"
 #include "src/read/input.h"
 #include "tests/common/named.h"
 #include "tests/common/support.h"
 
+/* dim: of the read options, separated by blanks; NULL: none. */
+static struct graph *step_of_text(
+	const char *text, size_t size, uint32_t wanted, const char *dim, struct error *error)
+{
+	struct read_options options = { .graph = wanted };
+	for (; dim && *dim; dim += strcspn(dim, " "), dim += *dim == ' ')
+		snprintf(options.dim[options.dims++], sizeof *options.dim, "%.*s", (int)strcspn(dim, " "), dim);
+	return python_child_graph("fx", text, size, &options, error);
+}
+
 static struct graph *step_of(const char *path, uint32_t wanted, const char *dim, struct error *error)
 {
 	static char text[1 << 17];
-	OWN(fx_log) log;
-	struct graph *graph = NULL;
 	FILE *stream = fopen(path, "rb");
 	cr_assert(stream, "%s", path);
-	size_t size = fread(text, 1, sizeof text - 1, stream);
-	text[size] = '\0';
+	size_t size = fread(text, 1, sizeof text, stream);
 	fclose(stream);
-	if (fx_read(text, size, &dim, dim ? 1 : 0, &log, error) == OK)
-		graph = fx_step(&log, wanted, error);
-	return graph;
+	return step_of_text(text, size, wanted, dim, error);
 }
+
+#define STEP_OF(text) step_of_text(text, strlen(text), 0, NULL, &error)
 
 static void check_step(const char *path)
 {
@@ -60,53 +67,6 @@ Test(fx, a_file_of_one_graph_is_a_step)
 	cr_expect_eq(op_named(graph, "mm")->phase, PHASE_BACKWARD);
 }
 
-/* As sympy prints them; the values were worked out by hand. */
-Test(fx, symbolic_sizes_are_expressions)
-{
-	static const char *const dim[] = { "s0=8", "s77=3", "u*=5" };
-	static const struct { const char *text; int64_t value; } fine[] = {
-		{ "12", 12 },
-		{ "s0", 8 },
-		{ "2*s0", 16 },
-		{ "s0*s77 + 1", 25 },
-		{ "s0 - s77", 5 },
-		{ "8*(((u8 + u11 + 71)//8))", 80 },
-		{ "((s0 - 1)//2) + 1", 4 },
-		{ "s77**2", 9 },
-		{ "Max(1, s77 - 7)", 1 },
-		{ "Min(s0, 4, s77)", 3 },
-		{ "Mod(s0, s77)", 2 },
-		{ "CeilDiv(s0, 3)", 3 },
-		{ "floor(s0/3)", 2 },
-		{ "s0 % 3", 2 },
-		{ "-s77 + s0", 5 },
-		{ "(-s77)//2 + 4", 2 },
-		{ "ModularIndexing(s0*4, 8, 3)", 1 },
-		{ "0", 0 },
-	};
-	static const char *const wrong[] = { "", "s1", "s0 -", "2*s0)", "(s0", "s77 - s0", "s0//0", "Max(s0",
-		"99999999999999999999", "s0**70", "nothing(s0)", "s0 s0", "Max(", "4611686018427387904*s0" };
-	const struct fx_sizes sizes = { dim, 3 };
-	char deep[400];
-	const char *symbol;
-	size_t length;
-	int64_t value;
-	for (size_t i = 0; i < sizeof fine / sizeof *fine; i++) {
-		cr_expect(fx_size(&sizes, fine[i].text, fine[i].text + strlen(fine[i].text), &value, &symbol, &length), "%s",
-			fine[i].text);
-		cr_expect_eq(value, fine[i].value, "%s is %lld", fine[i].text, (long long)value);
-	}
-	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-		cr_expect(!fx_size(&sizes, wrong[i], wrong[i] + strlen(wrong[i]), &value, &symbol, &length) && value == 0, "%s",
-			wrong[i]);
-	static const char unknown[] = "2*s0 + zz9*s77";
-	cr_expect(!fx_size(&sizes, unknown, unknown + strlen(unknown), &value, &symbol, &length) && symbol == unknown + 7 &&
-			length == 3,
-		"the first symbol without a number is said");
-	memset(deep, '(', sizeof deep);
-	cr_expect(!fx_size(&sizes, deep, deep + sizeof deep, &value, &symbol, &length), "a depth has an end");
-}
-
 Test(fx, symbolic_sizes_are_missing_until_they_are_given)
 {
 	struct error error = { 0 };
@@ -131,14 +91,13 @@ Test(fx, a_log_says_what_its_symbols_were)
 		"I1123 13:25:10.0 2 torch/y.py:18] [0/0] [__aot_graphs]  ===== Forward graph with no backward =====\n"
 		"def forward(self, x_1: \"f32[s7, 4][4, 1]cpu\"):\n    add: \"f32[s7, 4][4, 1]cpu\" = "
 		"torch.ops.aten.add.Tensor(x_1, 1)\n    return (add,)\n";
-	static const char *const dim[] = { "s7=9" };
 	for (uint32_t given = 0; given < 2; given++) {
-		OWN(fx_log) log;
-		struct error error;
-		cr_assert_eq(fx_read(text, strlen(text), dim, given, &log, &error), OK, "%s", error.text);
-		cr_assert_eq(log.graphs, 1);
-		cr_expect_eq(log.graph->value[0].dim[0], given ? 9 : 5);
-		cr_expect_str_eq(log.graph->hints, "s7=5");
+		struct error error = { 0 };
+		OWN(graph) *graph = step_of_text(text, strlen(text), 0, given ? "s7=9" : NULL, &error);
+		cr_assert(graph, "%s", error.text);
+		cr_expect_null(graph->about.intake.graphs, "one graph");
+		cr_expect_eq(tensor_named(graph, "x_1")->shape[0], given ? 9 : 5);
+		cr_expect(strstr(graph->about.intake.assumed, "when it was compiled: s7=5;"));
 	}
 }
 
@@ -223,16 +182,13 @@ Test(fx, collectives_have_the_size_of_their_group)
 		"'0')\n"
 		"        rd: \"DTensor(f32[64, 32][32, 1]cpu, RR)\" = torch.ops.prim.redistribute.default(primals_2)\n        "
 		"return (ag, rd)\n";
-	static const char *const dim[] = { "mesh0=8", "mesh1=2" };
 	static const struct {
 		const char *op, *type;
 		uint32_t size;
 	} expected[] = { { "a2a", "comm.all_to_all", 4 }, { "ar", "comm.all_reduce", 4 }, { "ag", "comm.all_gather", 8 },
 		{ "rd", "comm.all_gather", 8 } };
 	struct error error = { 0 };
-	OWN(fx_log) log;
-	cr_assert_eq(fx_read(text, sizeof text - 1, dim, 2, &log, &error), OK, "%s", error.text);
-	OWN(graph) *graph = fx_step(&log, 0, &error);
+	OWN(graph) *graph = step_of_text(text, sizeof text - 1, 0, "mesh0=8 mesh1=2", &error);
 	cr_assert(graph, "%s", error.text);
 	for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
 		const struct op *op = op_named(graph, expected[i].op);
@@ -257,12 +213,9 @@ Test(fx, a_groups_size_that_nobody_says_is_asked_for)
 		"    # recompute: MUST_SAVE Backward of forward node: File: lib.py:8 in g, code: c\n    c: \"f32[64, 32][32, "
 		"1]cpu\" = torch.ops.aten.neg.default(b)\n"
 		"    # by File\n    d: \"f32[64, 32][32, 1]cpu\" = torch.ops.aten.neg.default(c)\n    return (d,)\n";
-	static const char *const dim[] = { "group5=4" };
 	for (uint32_t given = 0; given < 2; given++) {
-		OWN(fx_log) log;
 		struct error error = { 0 };
-		cr_assert_eq(fx_read(text, sizeof text - 1, dim, given, &log, &error), OK, "%s", error.text);
-		OWN(graph) *graph = fx_step(&log, 2, &error);
+		OWN(graph) *graph = step_of_text(text, sizeof text - 1, 2, given ? "group5=4" : NULL, &error);
 		cr_assert(graph, "%s", error.text);
 		cr_expect_eq(op_named(graph, "a")->collective->size, given ? 4 : 0);
 		cr_expect_eq(graph->about.axes ? graph->about.axis[0].size : 1, given ? 4 : 1);
@@ -286,13 +239,6 @@ Test(fx, a_printed_exported_program_is_a_graph)
 	cr_expect_eq(tensor_named(graph, "b_mean")->kind, KIND_BUFFER);
 	cr_expect_eq(tensor_named(graph, "x")->kind, KIND_INPUT);
 	cr_expect_eq(tensor_named(graph, "mm")->bytes, 64);
-}
-
-static struct graph *step_of_text(const char *text, struct error *error)
-{
-	OWN(fx_log) log;
-	struct graph *graph = fx_read(text, strlen(text), NULL, 0, &log, error) == OK ? fx_step(&log, 0, error) : NULL;
-	return graph;
 }
 
 /* Graphs without a partner: an optimizer's step, a backward pass of compiled autograd, both passes in one. */
@@ -327,28 +273,12 @@ Test(fx, a_graph_alone_is_of_the_phase_that_it_shows)
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct error error = { 0 };
-		OWN(graph) *graph = step_of_text(cases[i].text, &error);
+		OWN(graph) *graph = step_of_text(cases[i].text, strlen(cases[i].text), 0, NULL, &error);
 		cr_assert(graph, "case %zu: %s", i, error.text);
 		cr_expect_str_eq(graph->about.intake.version, cases[i].version);
 		cr_expect_eq(op_named(graph, "op")->has_phase, cases[i].told, "case %zu", i);
 		cr_expect_eq(op_named(graph, "op")->phase, cases[i].phase, "case %zu", i);
 	}
-}
-
-/* Of several ranks' logs in a folder the rank stands before the number of a compilation. */
-Test(fx, compiled_autograd_of_a_rank_is_backward)
-{
-	static const char text[] = "V1124 01:30:19.470000 1 a.py:4] {\"aot_inference_graph\": {}, "
-							   "\"compiled_autograd_id\": 0, \"frame_id\": 2, \"frame_compile_id\": 0}\n"
-							   "\tdef forward(self, arg0_1: \"f32[4][1]cpu\"):\n\t    op: \"f32[4][1]cpu\" = "
-							   "torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n\t    return (op,)\n";
-	OWN(fx_log) log = { 0 };
-	struct error error = { 0 };
-	cr_assert_eq(fx_add(&log, text, sizeof text - 1, &(struct fx_origin){ "rank_0", FX_OTHER }, NULL, 0, &error), OK);
-	OWN(graph) *graph = fx_step(&log, 0, &error);
-	cr_assert(graph, "%s", error.text);
-	cr_expect_str_eq(graph->about.intake.version, "[rank_0 !0/2/0] backward only");
-	cr_expect_eq(op_named(graph, "op")->phase, PHASE_BACKWARD);
 }
 
 /* torch.func's gradients stand in the graph of what calls them; of a gradient within a gradient, what lies between them
@@ -361,11 +291,10 @@ Test(fx, gradients_of_torch_func_are_backward)
 #define USER "    # File: step.py:6 in step, code: g = grad(loss)(w)\n"
 #define OP(name, read) "    " name ": \"f32[4][1]cpu\" = torch.ops.aten.neg.default(" read ")\n"
 	struct error error = { 0 };
-	struct graph *graph = step_of_text(
+	struct graph *graph = STEP_OF(
 		"def forward(self, w: \"f32[4][1]cpu\"):\n" USER OP("loss", "w") GRADIENT OP("inner", "loss") USER OP(
 			"between", "inner") GRADIENT OP("outer", "between") USER OP("update",
-			"outer") "    # No stacktrace found for following nodes\n" OP("other", "w") "    return (update, other)\n",
-		&error);
+			"outer") "    # No stacktrace found for following nodes\n" OP("other", "w") "    return (update, other)\n");
 	static const struct {
 		const char *op;
 		enum phase phase;
@@ -383,11 +312,10 @@ Test(fx, gradients_of_torch_func_are_backward)
 Test(fx, a_tensor_of_a_strange_type_has_no_known_size)
 {
 	struct error error = { 0 };
-	struct graph *graph = step_of_text(
+	struct graph *graph = STEP_OF(
 		"def forward(self, a: \"f6e3m2[4][1]cpu\", b: \"f32[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "
 		"8][8]cpu\", c: \"f4e2m1fn_x2[16][1]cpu\", s: \"Sym(s0)\"):\n"
-		"    op: \"f32[4][1]cpu\" = torch.ops.aten.cat.default([a, b, c])\n    return (op,)\n",
-		&error);
+		"    op: \"f32[4][1]cpu\" = torch.ops.aten.cat.default([a, b, c])\n    return (op,)\n");
 	cr_assert(graph, "%s", error.text);
 	cr_expect_eq(graph->tensors, 4);
 	cr_expect_eq(graph->about.intake.missing, 2);
@@ -418,7 +346,7 @@ Test(fx, a_loss_is_held_with_the_memory_of_its_kernel)
 		char filled[1500];
 		struct error error = { 0 };
 		snprintf(filled, sizeof filled, text, cases[i].op, cases[i].op, cases[i].op);
-		OWN(graph) *graph = step_of_text(filled, &error);
+		OWN(graph) *graph = step_of_text(filled, strlen(filled), 0, NULL, &error);
 		cr_assert(graph, "%s: %s", cases[i].op, error.text);
 		cr_expect_eq(tensor_named(graph, cases[i].op)->bytes, cases[i].bytes, "%s", cases[i].op);
 		cr_expect_eq(tensor_named(graph, cases[i].op)->kind, KIND_OUTPUT, "%s", cases[i].op);
@@ -429,7 +357,7 @@ Test(fx, a_loss_is_held_with_the_memory_of_its_kernel)
 Test(fx, a_graph_that_was_given_up_is_none)
 {
 	struct error error = { 0 };
-	cr_expect_null(step_of_text("V1124 01:29:57.536000 1 a.py:3] {\"artifact\": {\"name\": \"make_fx_fail_partial\"}, "
+	cr_expect_null(STEP_OF("V1124 01:29:57.536000 1 a.py:3] {\"artifact\": {\"name\": \"make_fx_fail_partial\"}, "
 								"\"frame_id\": 0, \"frame_compile_id\": 0}\n"
 								"\tdef forward(self, arg0_1: \"f32[4][1]cpu\"):\n\t    op: \"f32[4][1]cpu\" = "
 								"torch.ops.aten.neg.default(arg0_1);  arg0_1 = None\n"
@@ -437,7 +365,6 @@ Test(fx, a_graph_that_was_given_up_is_none)
 								"\"frame_id\": 0, \"frame_compile_id\": 0}\n"
 								"\tdef forward(self, tangents_1: \"f32[4][1]cpu\"):\n\t    op: \"f32[4][1]cpu\" = "
 								"torch.ops.aten.neg.default(tangents_1);  tangents_1 = None\n"
-								"V1124 01:29:57.536000 1 a.py:3] {\"chromium_event\": {}}\n",
-		&error));
+								"V1124 01:29:57.536000 1 a.py:3] {\"chromium_event\": {}}\n"));
 	cr_expect(strstr(error.text, "it has no graph of torch.compile"), "%s", error.text);
 }
