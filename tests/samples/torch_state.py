@@ -1,4 +1,5 @@
 """What a step replaces, what it leaves for the next one, which way it goes if values are unknown. Run by torch_test."""
+import argparse
 import contextlib
 import importlib.util
 import json
@@ -366,6 +367,20 @@ class Autocast(unittest.TestCase):
             graph = captured(torch.autocast("cuda", torch.bfloat16))
         self.assertIn("made before the capture is off", " ".join(graph.head["assumed"]))
         self.assertEqual((seen[0], seen[-1], torch.bfloat16 in seen[len(seen) // 3:2 * len(seen) // 3]), (torch.bfloat16, torch.float32, True))
+
+
+class Names(unittest.TestCase):
+    """What the command line calls its graphs."""
+
+    def test_a_long_name_is_cut_to_what_a_file_may_be_called(self):
+        from tidemark_torch import command
+        from tidemark_torch.models import Size
+        parser = argparse.ArgumentParser()
+        command.add_step_options(parser)
+        options = parser.parse_args(["hf:llama:" + "hidden_size=256," * 30])
+        name = command.graph_name(options, Size(2, 64))
+        self.assertRegex(name, "^llama:hidden_size=256,.*_b2_s64_adam$")
+        self.assertLess(len(name), 128)
 
 
 class Optimizers(unittest.TestCase):

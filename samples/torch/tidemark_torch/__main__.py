@@ -70,8 +70,10 @@ def main():
         if options.real or options.one_batch or not takes_batch(options.model):
             graph = capture_step(path, step, real=options.real, hints=hints, name=name)
         else:
-            graph = capture_batches(path, lambda batch: step if batch == options.batch else command.make_step(options, batch)[0],
-                                    options.batch, hints=hints, name=name)
+            def step_at(batch):      # each takes as long as the first
+                print(f"capturing at batch {batch}, too, so that other batches can be planned (--one-batch: no)", file=sys.stderr)
+                return command.make_step(options, batch)[0]
+            graph = capture_batches(path, lambda batch: step if batch == options.batch else step_at(batch), options.batch, hints=hints, name=name)
     if options.workspace and not options.real:
         from .graph import write_graph
         from .kernels import measure_workspace

@@ -8,6 +8,8 @@ import warnings
 
 from .errors import CaptureError, check_version, explain, misfit_of
 
+LONGEST = 100     # letters of a model that a graph's name has: it becomes a file's
+
 
 def add_step_options(parser):
     """The options that say which step."""
@@ -102,8 +104,9 @@ def graph_name(options, size):
     path = pathlib.Path(options.model)
     if path.name == "config.json":
         path = path.resolve().parent
-    stem = options.model.rpartition(":")[2] if ".py:" in options.model else path.stem if path.exists() else options.model.partition(":")[2] or options.model
-    words = [stem.replace("/", "_"), f"b{size.batch}"]
+    stem = options.model.rpartition(":")[2] if ".py:" in options.model else path.stem if os.path.exists(path) else \
+        options.model.partition(":")[2] or options.model      # os.path: such words may be longer than a file's name
+    words = [stem.replace("/", "_")[:LONGEST], f"b{size.batch}"]
     words += [f"{letter}{value}" for letter, value in (("s", size.seq), ("l", size.layers), ("h", size.hidden), ("i", size.image)) if value]
     words += [options.optimizer if options.mode == "train" else options.mode]
     words += [word for word, wanted in (("foreach", options.foreach == "yes"), ("fused", options.fused == "yes")) if wanted]
