@@ -539,8 +539,10 @@ static enum status vary_samples(
 	struct searching *searching, uint64_t samples, uint32_t microbatch_most, uint64_t ep_most)
 {
 	const struct config_request *request = searching->request;
+	bool any = request->microbatches || request->microbatch; /* who asks for one may mean 3 samples, too */
 	enum status status = OK;
-	for (uint32_t microbatch = 1; microbatch <= microbatch_most && status == OK; microbatch *= 2) {
+	for (uint32_t microbatch = 1; microbatch <= SMALLER(microbatch_most, samples) && status == OK;
+		microbatch += any ? 1 : microbatch) {
 		uint64_t ep = samples / microbatch;
 		if (samples % microbatch != 0 || ep > ep_most || request->devices % ep != 0 || (request->ep && ep != request->ep) ||
 			(ep > 1 && searching->dense) || (request->microbatch && microbatch != request->microbatch))

@@ -128,7 +128,7 @@ static void launch_expand(const char *text, char *word)
 		const char *value = at + strlen(name) + (at[strlen(name)] == '"'), *inner = strstr(value, ":-");
 		if (at > text && !strchr(" \t\n", at[-1]))
 			continue;
-		value = inner && inner < value + length ? inner + 2 : value;
+		value = inner && inner < value + length ? inner + 2 + (inner[2] == '"') : value;
 		length = strcspn(value, " \t\r\n;#\"}");
 		if (*value != '$' && length < 80) {
 			snprintf(word, NAME_MOST, "%.*s", (int)length, value);
@@ -285,7 +285,8 @@ static enum status launch_degrees(struct launch *launch, int64_t devices, struct
 		copies = wide / shard;
 	shard = shard ? shard : wide / copies;
 	if (wide % ep != 0 || wide * inner != devices || shard < 1 || (copies > 1 && copies * shard != wide))
-		return refuse(error, "%d devices can't be tp %d x pp %d x cp %d, with ep %d and %d replicas", (int)devices,
+		return refuse(error, "%d devices can't be tp %d x pp %d x cp %d, with ep %d and %d replicas; devices=N before "
+			"it counts instead", (int)devices,
 			(int)tp, (int)pp, (int)cp, (int)ep, (int)copies);
 	TRY(launch_set(launch, "devices=", devices, 0));
 	TRY(launch_set(launch, "devices_per_node=", node ? node : devices / nodes, node || nodes > 1 ? 0 : devices));

@@ -100,8 +100,10 @@ static enum status launch_take_row(
 		launch_number_of(value, ours, sizeof ours);
 	if (slot == LAUNCH_note)
 		why = off || *words == '-' ? NULL : words;
-	else if (number && *value == '$')
+	else if (number && (*value == '$' || strcmp(value, "true") == 0))
 		why = "its value isn't in the file";
+	else if (number && text_begins(value, "--"))   /* a name of an option, not its value */
+		return OK;
 	else if (number && !off && !*ours) {
 		refuse(error, "%.100s = %.60s: expected a number", key, value);
 		error->line = line;

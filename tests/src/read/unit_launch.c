@@ -72,6 +72,10 @@ Test(launch, deepspeed_and_accelerate)
 			"num_processes: 16\nfsdp_config:\n  fsdp_sharding_strategy: HYBRID_SHARD\n  fsdp_activation_checkpointing: true\n",
 			"devices=16 devices_per_node=8 strategy=zero dp=16 tp=1 pp=1 cp=1 ep=1 zero=3 replicate=2 precision=mixed "
 			"recompute=full", "" },
+		{ 1, "{\"train_batch_size\": 24, \"train_micro_batch_size_per_gpu\": 3, \"autotuning\": {\"arg_mappings\":\n"
+			"{\"train_micro_batch_size_per_gpu\": \"--per_device_train_batch_size\"}}}", "devices=1 strategy=none dp=1 tp=1 "
+			"pp=1 cp=1 ep=1 zero=0 batch=24 microbatches=8 precision=fp32",
+			"0: no number of devices: counted with 1; say devices=N before it\n" },
 		{ 1, "distributed_type: 'DEEPSPEED'\nnum_processes: 8\ndeepspeed_config:\n  zero_stage: 1\n"
 			"  deepspeed_config_file: ds.json\n", ONE "zero=1",
 			"5: deepspeed_config.deepspeed_config_file = ds.json: give that file, too\n" },
@@ -86,13 +90,17 @@ Test(launch, deepspeed_and_accelerate)
 Test(launch, megatron_and_nemo)
 {
 	static const struct read reads[] = {
-		{ 1, "#!/bin/bash\nGPUS=8\nNODES=${NODES:-2}\nTP=4\nARGS=(\n --tensor-model-parallel-size $TP\n"
+		{ 1, "#!/bin/bash\nGPUS=8\nNODES=${NODES:-\"2\"}\nTP=4\nARGS=(\n --tensor-model-parallel-size $TP\n"
 			" --pipeline-model-parallel-size ${PP:-2} # two\n --sequence-parallel\n \"--micro-batch-size 2\"\n"
 			" --global-batch-size=32 --bf16 --use-distributed-optimizer\n --recompute-granularity full --recompute-num-layers 2 --recompute-method uniform\n)\n"
 			"torchrun --nproc_per_node $GPUS --nnodes $NODES pretrain.py ${ARGS[@]} --hidden-size 4096\n",
 			"devices=16 devices_per_node=8 strategy=megatron dp=2 tp=4 pp=2 cp=1 ep=1 sp=on zero=1 batch=32 microbatches=8 "
 			"precision=mixed recompute=layers:2 software=megatron-lm",
 			"13: hidden_size = 4096: the model is the one that you name\n" },
+		{ 4, "while [[ $# ]]; do case $1 in\n --tensor-model-parallel-size)\n TP=$2;; esac; done\nTP=4\n"
+			"torchrun --nproc_per_node $TP --tensor-model-parallel-size $TP --fp16\n",
+			"devices=4 devices_per_node=4 strategy=megatron dp=1 tp=4 pp=1 cp=1 ep=1 sp=off zero=0 precision=mixed "
+			"software=megatron-lm", "2: tensor_model_parallel_size = true: its value isn't in the file\n" },
 		{ 8, "[\"--tensor-model-parallel-size\", \"2\", \"--fp16\", \"--use-megatron-fsdp\", \"--data-parallel-sharding-strategy\","
 			" \"optim_grads\", \"--recompute-activations\", \"--recompute-modules\", \"mlp\", \"layernorm\"]",
 			"devices=8 strategy=megatron dp=4 tp=2 pp=1 cp=1 ep=1 sp=off zero=2 precision=mixed recompute=ops:mlp+layernorm "
@@ -129,6 +137,7 @@ Test(launch, what_is_wrong_has_its_line)
 		{ "a: &x {b: *x}\nc: 1\n", 1, "levels" },
 		{ "name: a\nversion: 2\n", 0, "no key of it is known" },
 		{ "--tensor-model-parallel-size\n two --fp16", 1, "expected a number" },
+		{ "TP=\"two\"\n--tensor-model-parallel-size $TP --fp16", 2, "expected a number" },
 		{ "--tensor-model-parallel-size 16777216 --pipeline-model-parallel-size 16777216", 0, "2^20" },
 		{ "distributed_type: FSDP\nnum_processes: 6\nparallelism_config: {parallelism_config_tp_size: 4}", 0, "6 devices can't" },
 		{ "--micro-batch-size 3 --global-batch-size 8 --world-size 1", 0, "can't be microbatches of 3" },
