@@ -8,11 +8,11 @@
 static enum status read_buffer(struct check *check, const json_t *buffer)
 {
 	const struct graph *graph = check->graph;
-	const char *name;
+	const char *name, *kind;
 	json_int_t offset, bytes, first, last;
-	if (json_unpack((json_t *)(uintptr_t)buffer, "{s:s,s:I,s:I,s:I,s:I}", "tensor", &name, "offset", &offset, "bytes",
-			&bytes, "first", &first, "last", &last) != 0)
-		return refuse(check->error, "not a plan file: a buffer lacks tensor, offset, bytes, first or last");
+	if (json_unpack((json_t *)(uintptr_t)buffer, "{s:s,s:I,s:I,s:I,s:I,s:s}", "tensor", &name, "offset", &offset,
+			"bytes", &bytes, "first", &first, "last", &last, "kind", &kind) != 0)
+		return refuse(check->error, "not a plan file: a buffer lacks tensor, offset, bytes, first, last or kind");
 	uint32_t tensor = graph_find_tensor(graph, name);
 	if (tensor == NONE)
 		return check_wrong(check, "there is a buffer for \"%.100s\", which is not a tensor of the graph", name);
@@ -29,6 +29,9 @@ static enum status read_buffer(struct check *check, const json_t *buffer)
 			"buffer \"%.100s\" has %" PRId64 " bytes from %" PRId64 " to %" PRId64 ", but needs %" PRId64
 			" from %u to %u",
 			name, (int64_t)bytes, (int64_t)first, (int64_t)last, check->bytes[s], check->first[s], check->last[s]);
+	if (strcmp(kind, kind_names[graph->storage[s].kind]) != 0)
+		return check_wrong(
+			check, "buffer \"%.100s\" is of another kind: %s", name, kind_names[graph->storage[s].kind]);
 	if (offset < 0 || offset > BYTES_MAX)
 		return check_wrong(check, "buffer \"%.100s\" has an offset that no arena has", name);
 	check->offset[s] = offset;

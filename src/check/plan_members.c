@@ -42,7 +42,7 @@ static const struct member_row ROWS[] = {
 		0 },
 	{ "layout.certificate", "by moment? core? irreducible?", 0 },
 	{ "layout.certificate.core[]", "op", 0 },
-	{ "layout.buffers[]", "tensor offset bytes first last", 0 },
+	{ "layout.buffers[]", "tensor offset bytes first last kind", 0 },
 	{ "layout.workspaces[]", "op offset bytes", 0 },
 	{ "host", "arena_bytes load_bytes buffers", 0 },
 	{ "host.buffers[]", "tensor offset bytes first last other_microbatches?", 0 },

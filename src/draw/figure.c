@@ -15,6 +15,7 @@
 #define BOX_LEAST   0.02 /* points */
 #define EDGED       2.0  /* points: an edge would swallow what is smaller */
 #define TICKS       6    /* steps of the upright axis, at most */
+#define BETWEEN     12.0 /* points: frames side by side */
 #define SEGMENT     4.0  /* points: the height of a segment's box */
 #define ALARM       "#D55E00"
 #define HOST        2 /* of curve_colours */
@@ -519,28 +520,23 @@ static bool box_of(const struct axes *axes, const struct plan *plan, uint32_t it
 }
 
 /* A box, with its name where that has room. */
-static void figure_draw_box(struct axes *axes, struct box box, const char *fill, const char *letters,
-	const struct canvas_line *edge, const char *name)
+static void figure_draw_box(struct axes *axes, struct box box, int group, const char *name)
 {
-	canvas_box(&axes->canvas, box.x, box.y, box.width, box.height, fill, edge, name);
+	const struct canvas_line edge = { "#888888", 0.2, false }; /* holes are white */
+	bool dark = group == GROUP_GRADIENT || group == GROUP_WORKSPACE;
+	canvas_box(&axes->canvas, box.x, box.y, box.width, box.height, group_colours[group],
+		box.width > EDGED && box.height > EDGED ? &edge : NULL, name);
 	if (box.height > CANVAS_SMALL + 2 && canvas_text_width(CANVAS_SMALL, name) + 4 < box.width)
 		canvas_text(&axes->canvas, box.x + 2, box.y + box.height / 2 + CANVAS_SMALL / 3, CANVAS_SMALL, ANCHOR_START, false,
-			letters, name);
+			dark ? "#FFFFFF" : INK, name);
 }
 
 static void draw_boxes(struct axes *axes, const struct plan *plan)
 {
-	const struct canvas_line edge = { "#888888", 0.2, false }; /* holes are white */
 	struct box box;
-	FOR(item, plan->laid_out->items) {
-		if (plan->laid_out->first[item] == NONE || !box_of(axes, plan, item, &box))
-			continue;
-		enum timeline_group group = group_of_kind(item_kind(plan, item));
-		const char *name = item_name(plan, item);
-		bool dark = group == GROUP_GRADIENT || group == GROUP_WORKSPACE;
-		figure_draw_box(axes, box, group_colours[group], dark ? "#FFFFFF" : INK,
-			box.width > EDGED && box.height > EDGED ? &edge : NULL, name);
-	}
+	FOR(item, plan->laid_out->items)
+		if (plan->laid_out->first[item] != NONE && box_of(axes, plan, item, &box))
+			figure_draw_box(axes, box, (int)group_of_kind(item_kind(plan, item)), item_name(plan, item));
 }
 
 /* What ends the arena where holes make it higher than the peak: below it there was no room. */
@@ -595,7 +591,6 @@ enum status figure_map(const struct plan *plan, const struct plan_time *time, co
 enum status figure_boxes(const struct boxes *boxes, struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct axes axes;
-	const struct canvas_line edge = { "#888888", 0.2, false };
 	char text[CANVAS_CUT], value[64], cut[CANVAS_CUT];
 	int64_t arena = 0;
 	FOR(i, boxes->boxes)
@@ -613,10 +608,8 @@ enum status figure_boxes(const struct boxes *boxes, struct canvas_paper paper, F
 		const struct address_box *box = &boxes->box[i];
 		double x = axes.left + axes.span * box->first / axes.steps, wide = axes.span * (box->end - box->first) / axes.steps,
 			   y = figure_y_of(&axes, (double)(box->offset + box->bytes)), high = figure_y_of(&axes, (double)box->offset) - y;
-		bool lasts = box->first <= 0 && box->end >= boxes->end;
 		if (wide >= BOX_LEAST && high >= BOX_LEAST)
-			figure_draw_box(&axes, (struct box){ x, y, wide, high }, group_colours[lasts ? GROUP_STATE : GROUP_ACTIVATION], INK,
-				wide > EDGED && high > EDGED ? &edge : NULL, box->name);
+			figure_draw_box(&axes, (struct box){ x, y, wide, high }, box->group, box->name);
 	}
 	draw_frame(&axes);
 	figure_draw_level(&axes, arena, ALARM, false);
@@ -673,5 +666,62 @@ enum status figure_curves(
 		figure_draw_curve(&axes, &curve[i], i, thinned);
 	draw_frame(&axes);
 	draw_names(&axes, curve, curves);
+	return canvas_close(&axes.canvas, stream, error);
+}
+
+/* ---- side by side ---- */
+
+enum status figure_pair(
+	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error)
+{
+	struct axes axes;
+	static const char letters[] = "abcd";
+	char title[CANVAS_CUT], text[CANVAS_CUT + 40];
+	bool there[GROUP_COUNT] = { false };
+	int64_t most = 0;
+	HELD struct thinned *MAKE(thinned, 1);
+	FOR(i, curves)
+		most = LARGER(curve[i].peak, most);
+	begin_axes(&axes, 0, paper, most, -1);
+	TRY(thinned ? figure_open_axes(&axes, paper, error) : fail_memory(error));
+	canvas_title(&axes.canvas, EDGE, TOP - 16, curves_title(curve, curves, paper.width, title));
+	const double left = axes.left, wide = axes.span, span = (wide - BETWEEN * (curves - 1)) / curves;
+	char names[PAIR_MOST * CANVAS_CUT] = "";
+	struct words note = { names, sizeof names, 0 };
+	bool roomy = true;
+	FOR(i, curves)
+		roomy &= canvas_text_width(SMALL, curve[i].name) + canvas_text_width(SMALL, ": 99.9 MiB") < span - 4;
+	for (uint32_t i = 0; i < curves && !roomy; i++)
+		words_add(&note, "%c: %s; ", letters[i], curve[i].name);
+	words_add(&note, "dashed: the peak");
+	PRINT_TO(text, "live memory [%s]", axes.unit_name);
+	canvas_label(&axes.canvas, EDGE, TOP - 5, ANCHOR_START, text);
+	FOR(i, curves) {
+		axes.left = left + (span + BETWEEN) * i;
+		axes.span = span;
+		axes.ops = curve[i].ops;
+		axes.steps = curve[i].ops;
+		thinned->group = curve[i].group;
+		thinned->count = timeline_thin(curve[i].live, curve[i].ops, POINTS_MOST, thinned->keep);
+		if (i == 0)
+			axis_beside(&axes.canvas, left, wide, TOP, PLOT, 0, axes.bytes / (double)axes.unit, TICKS);
+		canvas_box(&axes.canvas, axes.left, TOP, span, PLOT, "#FFFFFF", NULL, NULL);
+		axis_below(&axes.canvas, axes.left, span, TOP + PLOT, 0, 0, axes.steps, 1, axes.along);
+		FOR_INT(group, GROUP_COUNT) {
+			bool here = false;
+			for (uint32_t k = 0; k < curve[i].ops && !here; k++)
+				here = curve[i].group[k][group] > 0;
+			there[group] |= here;
+			if (here)
+				draw_area(&axes, thinned, group);
+		}
+		draw_frame(&axes);
+		figure_draw_level(&axes, curve[i].peak, INK, true);
+		PRINT_TO(text, "%.*s: %s", roomy ? CANVAS_CUT - 1 : 1, roomy ? curve[i].name : &letters[i], BYTES(curve[i].peak));
+		canvas_label(&axes.canvas, axes.left + 3, TOP + PHASE_ROOM - 2, ANCHOR_START, text);
+	}
+	axes.left = left;
+	axes.span = wide;
+	figure_draw_legend(&axes, there, names);
 	return canvas_close(&axes.canvas, stream, error);
 }

@@ -4,6 +4,7 @@
 #include "canvas.h"
 #include "solver/pipeline/timetable.h"
 #include "src/plan/host_pool.h"
+#include "src/plan/timeline.h"
 #include "src/decide/slowdown.h"
 #include "src/plan/verdict.h"
 #include "src/read/plan_file.h"
@@ -21,7 +22,7 @@ enum status figure_map(const struct plan *plan, const struct plan_time *time, co
 /* A plan's live bytes, as its file has them. */
 struct curve {
 	char name[200], graph[200];
-	int64_t *live; /* [ops] in the plan's order, without what ops need while they run */
+	int64_t *live, (*group)[GROUP_COUNT]; /* [ops] in the plan's order, and what kinds have of it */
 	uint32_t ops, peak_position;
 	int64_t peak; /* the highest of them */
 	int64_t part[LEDGER_PARTS + 1]; /* of what the step needs; the last: all of it, where its parts are unknown */
@@ -44,7 +45,7 @@ enum status figure_gap(
 	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error);
 
 /* Buffers by address over time, without what they are for. */
-struct address_box { const char *name; double first, end; int64_t offset, bytes; };
+struct address_box { const char *name; double first, end; int64_t offset, bytes; int group; };
 struct boxes {
 	const char *name, *time; /* of the picture, of the axis */
 	struct address_box *box;
@@ -52,6 +53,11 @@ struct boxes {
 	double end;              /* of the time */
 };
 enum status figure_boxes(const struct boxes *boxes, struct canvas_paper paper, FILE *stream, struct error *error);
+
+/* The same, up to PAIR_MOST, each in a frame of its own, stacked by kind, on one scale: before and after. */
+#define PAIR_MOST 4u
+enum status figure_pair(
+	const struct curve *curve, uint32_t curves, struct canvas_paper paper, FILE *stream, struct error *error);
 
 /* The graph, where all are of one, and how many plans; the plans' names stand below. Returns title. */
 const char *curves_title(const struct curve *curve, uint32_t curves, double width, char title[CANVAS_CUT]);

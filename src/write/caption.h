@@ -34,6 +34,8 @@ enum status sweep_figure_refuse(const struct export_job *job);
 /* Whether several plan files can be written so: the views timeline, bars and gap as svg, pdf, png or tikz, timeline as
  * csv. */
 bool plan_curves_kind(const struct export_options *options, enum export_kind_id kind);
+/* What a buffer of a plan file is for. */
+enum timeline_group plan_file_group(const json_t *buffer);
 /* Sums up what the files' layouts say is alive at each op, and draws a line for each, or writes them as CSV: plan,
  * step, live_bytes. A file's name, without folders and .json, names its line; in pictures the knobs that differ, where
  * they tell all apart. BAD_INPUT: a file that can't be read or

@@ -115,6 +115,8 @@ enum status export_over_order(const struct export_job *job)
 	char text[2000];
 	const char *view = job->options->view ? job->options->view : "timeline";
 	struct plan_time *time = NULL, *own = NULL;
+	if (strcmp(view, "timeline:pair") == 0)
+		return refuse(job->error, "%s is drawn of plan files: tidemark export BEFORE.json AFTER.json --view %s", view, view);
 	if (strchr(view, ':'))
 		TRY(time_of_step(job->plan, job->options, &time, &own, job->error));
 	enum status status = (*view == 'm' ? figure_map : figure_timeline)(job->plan, time,

@@ -101,7 +101,8 @@ const struct export_view export_views[] = {
 	{ "around:", "around:NAME or around:NAME:HOPS: an op or tensor and its neighbours", AS(dot) | DRAWINGS, false,
 		export_drawing },
 	{ "segments", "what order=roam chose: segments, waists, update branches", AS(csv), false, segments_csv },
-	{ "timeline", "live memory over the order, by kind; timeline:time: over time, with the device's streams", FIGURES,
+	{ "timeline", "live memory over the order, by kind; timeline:time: over time, with the device's streams; "
+		"timeline:pair: of plan files, side by side", FIGURES,
 		true, export_over_order },
 	{ "bars",
 		"of plan files, or of what sweep, search or fit wrote: what each plan needs as a bar, stacked by part, by graph",
@@ -149,7 +150,8 @@ static bool export_is_view(const struct export_view *view, const char *name)
 	if (!name || !view->name)
 		return name == view->name;
 	size_t length = strlen(view->name);
-	if (view->write == export_over_order && strncmp(view->name, name, length) == 0 && strcmp(name + length, ":time") == 0)
+	if (view->write == export_over_order && strncmp(view->name, name, length) == 0 &&
+		(strcmp(name + length, ":time") == 0 || strcmp(name, "timeline:pair") == 0))
 		return true;
 	return view->name[length - 1] == ':' ? strncmp(view->name, name, length) == 0 && name[length]
 		: strcmp(view->name, name) == 0;

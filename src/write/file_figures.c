@@ -35,8 +35,8 @@ bool file_figure(char *const *path, int paths, const struct export_options *opti
 		return true;
 	if (file_figure_is(options, "bars"))
 		return input_kind_advice(file_figure_kind(*path)) != NULL;
-	bool map = file_figure_is(options, "map"),
-		 curve = file_figure_is(options, "timeline") || file_figure_is(options, "gap");
+	bool map = file_figure_is(options, "map"), curve = file_figure_is(options, "timeline") ||
+		file_figure_is(options, "timeline:pair") || file_figure_is(options, "gap");
 	enum input_kind kind = curve || map ? file_figure_kind(*path) : INPUT_UNKNOWN;
 	return kind == INPUT_PLAN || (map && kind == INPUT_MINIMALLOC);
 }
@@ -97,7 +97,8 @@ static enum status file_figure_take_plan(
 		struct address_box *box = &boxes->box[boxes->boxes++];
 		*box = (struct address_box){ arena_text(arena, tensor ? tensor : "", tensor ? strlen(tensor) : 0),
 			json_number_value(json_object_get(one, "first")), json_number_value(json_object_get(one, "last")) + 1,
-			json_integer_value(json_object_get(one, "offset")), json_integer_value(json_object_get(one, "bytes")) };
+			json_integer_value(json_object_get(one, "offset")), json_integer_value(json_object_get(one, "bytes")),
+			(int)plan_file_group(one) };
 		if (!box->name)
 			return fail_memory(error);
 	}
@@ -127,7 +128,8 @@ static enum status file_figure_take_csv(
 		for (uint32_t k = 0; k < LARGER(count, 1); k++)
 			boxes->box[boxes->boxes++] = (struct address_box){ id,
 				(double)(count ? buffers->piece[first + k].lower : buffers->lower[i]),
-				(double)(count ? buffers->piece[first + k].upper : buffers->upper[i]), buffers->fixed[i], buffers->size[i] };
+				(double)(count ? buffers->piece[first + k].upper : buffers->upper[i]), buffers->fixed[i], buffers->size[i],
+				GROUP_ACTIVATION };
 		boxes->end = fmax(boxes->end, (double)buffers->upper[i]);
 	}
 	return OK;

@@ -6,39 +6,76 @@
 #include "data.h"
 #include "src/scenario/knobs.h"
 
-/* Adds a buffer where it begins and takes it away behind its end. */
+/* Adds bytes of a group where they begin and takes them away behind their end. */
+static bool add_bytes(
+	const json_t *buffer, struct curve *curve, json_int_t first, json_int_t last, enum timeline_group group)
+{
+	const json_t *size = json_object_get(buffer, "bytes");
+	json_int_t bytes = json_integer_value(size);
+	bool valid = json_is_integer(size) && bytes >= 0 && first >= 0 && first <= last && last < curve->ops;
+	if (!valid || bytes > INT64_MAX / 4 - curve->peak)
+		return false;
+	curve->peak += bytes; /* of all so far: no sum overflows */
+	curve->group[first][group] += bytes;
+	curve->group[last + 1][group] -= bytes;
+	return true;
+}
+
 static bool add_buffer(const json_t *buffer, struct curve *curve)
 {
-	const json_t *bytes = json_object_get(buffer, "bytes"), *first = json_object_get(buffer, "first"),
-				 *last = json_object_get(buffer, "last");
-	bool valid = json_is_integer(bytes) && json_is_integer(first) && json_is_integer(last) &&
-		json_integer_value(bytes) >= 0 && json_integer_value(first) >= 0 &&
-		json_integer_value(first) <= json_integer_value(last) && json_integer_value(last) < curve->ops;
-	if (!valid || json_integer_value(bytes) > INT64_MAX / 4 - curve->peak)
-		return false;
-	curve->peak += json_integer_value(bytes); /* of all so far: no sum overflows */
-	curve->live[json_integer_value(first)] += json_integer_value(bytes);
-	curve->live[json_integer_value(last) + 1] -= json_integer_value(bytes);
-	return true;
+	const json_t *first = json_object_get(buffer, "first"), *last = json_object_get(buffer, "last");
+	return json_is_integer(first) && json_is_integer(last) && add_bytes(buffer, curve, json_integer_value(first),
+		json_integer_value(last), plan_file_group(buffer));
+}
+
+enum timeline_group plan_file_group(const json_t *buffer)
+{
+	const char *kind = json_string_value(json_object_get(buffer, "kind"));
+	int found = name_index(kind_names, KIND_COUNT, kind ? kind : "");
+	return group_of_kind(found < 0 ? KIND_ACTIVATION : (enum kind)found);
+}
+
+/* Workspaces are there while their op runs. */
+static bool add_workspaces(const json_t *ops, const json_t *list, struct curve *curve)
+{
+	json_t *position = json_array_size(list) ? json_object() : NULL;
+	const json_t *one;
+	size_t i;
+	bool valid = true;
+	json_array_foreach(position ? ops : NULL, i, one)
+		json_object_set_new(position, json_is_string(one) ? json_string_value(one) : "", json_integer((json_int_t)i));
+	json_array_foreach(position ? list : NULL, i, one) {
+		const char *op = json_string_value(json_object_get(one, "op"));
+		const json_t *at = json_object_get(position, op ? op : "");
+		valid = valid && at && add_bytes(one, curve, json_integer_value(at), json_integer_value(at), GROUP_WORKSPACE);
+	}
+	json_decref(position);
+	return valid;
 }
 
 static enum status plan_curves_sum_up(const json_t *plan, struct curve *curve, struct error *error)
 {
-	const json_t *ops = json_object_get(json_object_get(plan, "order"), "ops"),
-				 *buffers = json_object_get(json_object_get(plan, "layout"), "buffers"), *buffer;
+	const json_t *ops = json_object_get(json_object_get(plan, "order"), "ops"), *layout = json_object_get(plan, "layout"),
+				 *buffers = json_object_get(layout, "buffers"), *buffer;
 	size_t i;
 	if (!json_is_array(ops) || !json_array_size(ops) || json_array_size(ops) >= NONE || !json_is_array(buffers))
 		return refuse(error, "not a plan file: order.ops and layout.buffers were expected");
 	curve->ops = (uint32_t)json_array_size(ops);
-	MAKE(curve->live, (size_t)curve->ops + 1);
-	if (!curve->live)
+	MAKE(curve->live, curve->ops);
+	MAKE(curve->group, (size_t)curve->ops + 1);
+	if (!curve->live || !curve->group)
 		return fail_memory(error);
 	json_array_foreach(buffers, i, buffer)
 		if (!add_buffer(buffer, curve))
 			return refuse(error, "layout.buffers[%zu]: bytes, first and last, within the order, were expected", i);
+	if (!add_workspaces(ops, json_object_get(layout, "workspaces"), curve))
+		return refuse(error, "layout.workspaces: bytes of ops of the order were expected");
 	curve->peak = -1;
 	FOR(at, curve->ops) {
-		curve->live[at] += at ? curve->live[at - 1] : 0;
+		FOR_INT(group, GROUP_COUNT) {
+			curve->group[at][group] += at ? curve->group[at - 1][group] : 0;
+			curve->live[at] += curve->group[at][group];
+		}
 		if (curve->live[at] > curve->peak) {
 			curve->peak = curve->live[at];
 			curve->peak_position = at;
@@ -123,8 +160,10 @@ static void plan_curves_write_csv(const struct curve *curve, uint32_t curves, FI
 
 bool plan_curves_kind(const struct export_options *options, enum export_kind_id kind)
 {
-	return options->view && ((strcmp(options->view, "timeline") == 0 && (export_is_picture(kind) || kind == EXPORT_csv)) ||
-		((strcmp(options->view, "bars") == 0 || strcmp(options->view, "gap") == 0) && export_is_picture(kind)));
+	const char *view = options->view ? options->view : "";
+	return (strcmp(view, "timeline") == 0 && (export_is_picture(kind) || kind == EXPORT_csv)) ||
+		((strcmp(view, "bars") == 0 || strcmp(view, "gap") == 0 || strcmp(view, "timeline:pair") == 0) &&
+			export_is_picture(kind));
 }
 
 enum status plan_curves_write(char *const *path, uint32_t paths, const struct export_options *options,
@@ -134,10 +173,11 @@ enum status plan_curves_write(char *const *path, uint32_t paths, const struct ex
 	enum status status = OK;
 	json_t *plan[BARS_MOST];
 	uint32_t curves = 0;
-	bool bars = strcmp(options->view, "bars") == 0;
-	uint32_t most = bars ? BARS_MOST : CURVES_MOST;
+	bool bars = strcmp(options->view, "bars") == 0, pair = strchr(options->view, ':') || paths == 1;
+	uint32_t most = bars ? BARS_MOST : strchr(options->view, ':') ? PAIR_MOST : CURVES_MOST;
 	if (paths > most)
-		return refuse(error, "%u plan files: at most %u %s can be told apart", paths, most, bars ? "bars" : "lines");
+		return refuse(error, "%u plan files: at most %u %s can be told apart", paths, most, bars ? "bars"
+			: most == PAIR_MOST ? "frames" : "lines");
 	for (; status == OK && curves < paths; curves++) {
 		struct error wrong = { 0 };
 		status = read_curve(path[curves], &curve[curves], &plan[curves], &wrong);
@@ -147,13 +187,14 @@ enum status plan_curves_write(char *const *path, uint32_t paths, const struct ex
 	if (status == OK && export_is_picture(kind))
 		plan_curves_name(plan, curve, curves);
 	if (status == OK && export_is_picture(kind))
-		status = (bars ? figure_needs : *options->view == 'g' ? figure_gap : figure_curves)(
+		status = (bars ? figure_needs : *options->view == 'g' ? figure_gap : pair ? figure_pair : figure_curves)(
 			curve, curves, export_paper(options, kind), stream, error);
 	else if (status == OK)
 		plan_curves_write_csv(curve, curves, stream);
 	while (curves > 0) {
 		json_decref(plan[--curves]);
 		mem_free(curve[curves].live);
+		mem_free(curve[curves].group);
 		mem_free(curve[curves].gap);
 	}
 	return status;

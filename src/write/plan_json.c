@@ -320,6 +320,7 @@ static bool write_layout(const struct plan *plan, struct json *json)
 			continue;
 		open_buffer(json, storage_name(plan, s), plan->laid_out->offset[s], plan->laid_out->bytes[s],
 			plan->laid_out->first[s], plan->laid_out->last[s]);
+		json_write_text(json, "kind", kind_names[plan->graph->storage[s].kind]);
 		json_close(json);
 	}
 	json_close(json);
