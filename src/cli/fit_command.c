@@ -176,14 +176,21 @@ static void fit_command_print_text(FILE *file, const struct fit_list *list)
 	}
 	const struct fit_way *least = fit_command_least(list);
 	if (list->fitting == 0)
-		fprintf(file, "no change fits; the nearest first\n");
+		fprintf(file, "no change fits%s; the nearest first\n", list->limited ? " so far" : "");
 	if (list->fitting == 0)
 		print_frees(file, list);
 	if (list->fitting == 0 && least)
 		fprintf(file, "the least limit at which one %s: %s, %s\n",
 			least->planned ? "fits" : "may fit", BYTES(least->came.needs),
 			options_text(least->set, options, sizeof options));
+	if (list->limited)
+		fprintf(file, "stopped: %u change%s planned by then\n", list->ways + list->useless,
+			list->ways + list->useless == 1 ? " was" : "s were");
 	print_groups(file, list);
+	if (list->frozen > 0)
+		fprintf(file, "  frozen weights take %s; in int8 %s, in nf4 %s, with other numbers: BitsAndBytesConfig in PyTorch; "
+					  "python3 -m tidemark_torch MODEL --lora RANK --base nf4 writes that step\n",
+			BYTES(list->frozen), BYTES(list->weights), BYTES(list->weights / 100 * 52));
 	print_rest(file, list);
 }
 
@@ -256,6 +263,10 @@ void fit_write_json(
 	write_ways(&json, list, "ways", true);
 	write_ways(&json, list, "not_possible", false);
 	json_write_integer(&json, "useless", list->useless);
+	if (list->frozen > 0)
+		json_write_integer(&json, "frozen_bytes", list->frozen);
+	if (list->limited)
+		json_write_bool(&json, "limited", true);
 	json_end(&json);
 }
 
@@ -297,7 +308,7 @@ static int fit_command_serve(const struct request *request)
 	struct graph *graph = batch_open(*request->line.operand, &request->line.reading, &code);
 	if (graph)
 		batch_doubt(&request->scenario, graph);
-	batch_limit(0); /* until here, while the graph is read, signals end the program at once */
+	batch_limit(request->line.seconds); /* until here, while the graph is read, signals end the program at once */
 	if (!graph)
 		return code;
 	struct planner planner = {
@@ -318,8 +329,9 @@ static int fit_command_serve(const struct request *request)
 	batch_progress_done();
 	if (status == OK)
 		code = fit_command_write_list(request, &list);
-	else
-		code = batch_signal() && status == CANCELLED ? batch_signal() : complain(*request->line.operand, &error, status);
+	else if (status != CANCELLED || !batch_signal())
+		code = complain(*request->line.operand, &error, status);
+	code = batch_signal() ? batch_signal() : code;
 	fit_list_free(&list);
 	planner_done(&planner);
 	graph_release(graph);

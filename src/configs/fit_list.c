@@ -270,7 +270,6 @@ static void fit_list_show(const struct finding *finding, struct round *round, ui
 {
 	struct fit_list now;
 	pthread_mutex_lock(&round->lock);
-	round->done[planned] = true;
 	finding->list->tried++;
 	now = *finding->list;
 	MAKE(now.way, WAYS_MOST);
@@ -293,6 +292,7 @@ static void fit_list_work(void *context, const atomic_bool *cancel)
 	(void)cancel;   /* the planner's own says when to end */
 	while (worker->status == OK && (i = atomic_fetch_add(&worker->round->next, 1)) < worker->round->ways) {
 		worker->status = plan_way(&worker->finding, &worker->round->way[i]);
+		worker->round->done[i] = worker->status == OK;
 		if (worker->finding.watch && worker->status == OK)
 			fit_list_show(&worker->finding, worker->round, i);
 	}
@@ -321,12 +321,15 @@ static enum status plan_ways(struct finding *finding, struct fit_way *way, uint3
 	planner_done(&second);
 	pthread_mutex_destroy(&round.lock);
 	enum status status = OK;
-	for (int i = 0; i < THREADS && status == OK; i++)
-		if ((status = worker[i].status) != OK)
+	for (int i = 0; i < THREADS && (status == OK || status == CANCELLED); i++)
+		if (worker[i].status != OK) {
+			status = worker[i].status;
 			*finding->error = worker[i].error;
+		}
 	FOR(i, ways)
-		if (status == OK && fit_list_takes(&round, i))
+		if ((status == OK || status == CANCELLED) && round.done[i] && fit_list_takes(&round, i))
 			fit_list_add(finding->list, &way[i]);
+	finding->list->limited = status == CANCELLED;
 	return status;
 }
 
@@ -398,6 +401,25 @@ static enum status find_sizes(struct finding *finding)
 	finding->batch = value[K_batch] != KNOB_GIVEN ? value[K_batch] : finding->batch;
 	finding->sequence = value[K_seq] != KNOB_GIVEN ? value[K_seq] : finding->sequence;
 	return OK;
+}
+
+/* Weights beside those that are trained: a quantised base is another step, whose capture says what it needs. */
+static void fit_list_find_frozen(const struct graph *graph, struct fit_list *list)
+{
+	bool trains = false;
+	FOR(s, graph->storages) {
+		const struct storage *storage = &graph->storage[s];
+		const struct tensor *root = &graph->tensor[storage->root];
+		bool updated = false;
+		FOR_ITEMS(user, &graph->users, s)
+			updated |= graph->op[user].phase == PHASE_UPDATE;
+		trains |= storage->kind == KIND_PARAMETER && updated;
+		if (storage->kind == KIND_PARAMETER && !updated && root->dims > 1 && dtype_bits[root->dtype] >= 16) {
+			list->frozen += storage->bytes;
+			list->weights += storage->bytes * 8 / dtype_bits[root->dtype];
+		}
+	}
+	list->frozen = trains ? list->frozen : 0;
 }
 
 static enum status find_singles(struct finding *finding)
@@ -499,6 +521,7 @@ enum status fit_list_find(struct planner *planner, struct graph *graph, const st
 		return OK;
 	if (!(MAKE(list->way, WAYS_MOST)))
 		return fail_memory(error);
+	fit_list_find_frozen(graph, list);
 	enum status status = find_sizes(&finding);
 	status = status == OK ? find_singles(&finding) : status;
 	sort_ways(list);
@@ -508,7 +531,7 @@ enum status fit_list_find(struct planner *planner, struct graph *graph, const st
 	if (status == OK && !keeps)
 		status = fit_list_find_pairs(&finding);
 	sort_ways(list);
-	return status;
+	return list->limited ? error_set(error, OK) : status;
 }
 
 int64_t fit_frees(const struct fit_list *list, uint32_t number)

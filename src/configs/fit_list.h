@@ -47,6 +47,8 @@ struct fit_list {
 	int64_t ours;   /* bytes that it needs as the changes are planned: in expandable segments */
 	bool captured;   /* as it is: program order, PyTorch's default segments */
 	bool fits;   /* as it is; no change was planned then */
+	int64_t frozen, weights;   /* bytes and number of those that no update changes, of matrices, where some are */
+	bool limited;   /* cancelled when some changes were planned */
 	struct fit_way *way;   /* [ways]: those that fit by extra time, of those within 0.1 % the one that needs least
 								first; then the others by what is missing, then what is proved to be above, then what
 								can't be planned */
@@ -69,9 +71,9 @@ struct fit_watch {
 /* Plans the step as it is: one that PyTorch runs in its program's order and default segments, unless the scenario sets
  * order, layout or allocator, any other as the scenario says. Where that is above the limit, every change of the table:
  * singly, and where none of them that keeps the results fits, pairs of those that come nearest. devices > 1: also what
- * spreads the step over so many. The scenario must have a cap (scenario_budget()). OK, CANCELLED, NO_MEMORY, or what
- * planning the scenario itself says. Equal input gives equal lists. Some 20 plans on two threads, at most 15 more for
- * pairs; a change that bounds prove to be above the cap is not planned. watch may be NULL. Free with
+ * spreads the step over so many. The scenario must have a cap (scenario_budget()). OK, NO_MEMORY, or what
+ * planning the scenario itself says, CANCELLED among it; once that is planned, cancelling leaves the list so far.
+ * Equal input gives equal lists. Some 20 plans on two threads, at most 15 more for pairs; a change that bounds prove to be above the cap is not planned. watch may be NULL. Free with
  * fit_list_free() in any case. */
 enum status fit_list_find(struct planner *planner, struct graph *graph, const struct scenario *scenario,
 	uint32_t devices, const struct fit_watch *watch, struct fit_list *list, struct error *error);

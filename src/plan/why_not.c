@@ -14,12 +14,24 @@ static bool why_not_is_of_loss(const struct rules *rules, const struct graph *gr
 	return loss;
 }
 
-/* What makes an op need less at a time, by what it is; waits: much of what is there is none of its operands. */
-static const char *why_not_advice(const struct rules *rules, const struct graph *graph, uint32_t op, bool waits)
+static bool why_not_is_of_state(const struct graph *graph, int64_t least)
+{
+	int64_t state = 0;
+	FOR(s, graph->storages)
+		state += graph->storage[s].persistent && graph->storage[s].kind == KIND_OPTIMIZER ? graph->storage[s].bytes : 0;
+	return least > 0 && state > least / 3;
+}
+
+/* What makes an op need less at a time, by what it is; waits: much of what is there is none of its operands; state: it
+ * is the optimizer's. */
+static const char *why_not_advice(
+	const struct rules *rules, const struct graph *graph, uint32_t op, bool waits, bool state)
 {
 	const struct op *record = &graph->op[op];
 	const struct rule *rule = rules_find(rules, record->type);
 	uint32_t traits = rules_traits(rules, record->type);
+	if (state)
+		return "Much of it is optimizer state: offload=states keeps it on the host, ZeRO cuts it.";
 	if (waits)
 		return "Much of it only waits: recompute=auto makes it again, offload=on keeps it on the host.";
 	if (record->phase == PHASE_UPDATE)
@@ -82,7 +94,7 @@ void why_not_of(const struct graph *graph, uint32_t op, int64_t least, const str
 		record->src ? record->src : "", record->module && *record->module ? " in " : "",
 		record->module ? record->module : "");
 	bool waits = why_not_holds(graph, op, least, why->holds, sizeof why->holds) > least / 3 && least > 0;
-	why->advice = why_not_advice(rules, graph, op, waits);
+	why->advice = why_not_advice(rules, graph, op, waits, why_not_is_of_state(graph, least));
 	why->least = least;
 }
 

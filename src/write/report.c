@@ -176,6 +176,30 @@ static void report_write_input(const struct plan *plan, FILE *stream)
 	putc('\n', stream);
 }
 
+/* Where a limit isn't kept: what changes take off at most, the largest part first. */
+static void report_write_frees(const struct verdict *verdict, FILE *stream)
+{
+	static const struct { enum ledger_part part; const char *by; } ways[] = {
+		{ PART_OPTIMIZER, "offload=states, zero=1" }, { PART_ACTIVATIONS, "recompute=auto, offload=on, a smaller batch" },
+		{ PART_GRADIENTS, "zero=2, an update as soon as each is there" }, { PART_PARAMETERS, "zero=3, tp" }
+	};
+	const char *before = "  at most can go: ";
+	bool said[COUNT_OF(ways)] = { false };
+	FOR_SIZE(n, COUNT_OF(ways)) {
+		size_t most = 0;
+		FOR_SIZE(i, COUNT_OF(ways))
+			if (said[most] || (!said[i] && verdict->part[ways[i].part] > verdict->part[ways[most].part]))
+				most = i;
+		said[most] = true;
+		if (verdict->part[ways[most].part] < verdict->needed / 50)
+			break;
+		fprintf(stream, "%s%s %s (%s)", before, ledger[ways[most].part].key, BYTES(verdict->part[ways[most].part]),
+			ways[most].by);
+		before = ", ";
+	}
+	fputs(*before == ',' ? "\n" : "", stream);
+}
+
 /* What the device that needs most needs, part by part, and whether that fits. */
 static void report_write_verdict(const struct plan *plan, FILE *stream)
 {
@@ -195,6 +219,8 @@ static void report_write_verdict(const struct plan *plan, FILE *stream)
 	fprintf(stream, "  %s\n", verdict_text(&verdict, text, sizeof text));
 	if (plan->why_not.advice)
 		fprintf(stream, "  why not less: %s\n", why_not_text(&plan->why_not, why, sizeof why));
+	if (verdict.cap >= 0 && verdict.fits != FITS_YES)
+		report_write_frees(&verdict, stream);
 	if (plan->allocator == ALLOCATOR_EXPANDABLE && verdict.fits == FITS_YES)
 		fprintf(stream, "  to run it so: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n");
 	if (plan->allocator != ALLOCATOR_PLAN && played->breaks >= 0 && plan->graph->ops > 0)

@@ -104,6 +104,7 @@ class Estimates(unittest.TestCase):
             self.assertTrue(any(change.same_results for change in found.changes))
             self.assertTrue(all(change.needed_bytes <= found.limit_bytes for change in found.changes))
             self.assertIn("to make it fit", str(found))
+            self.assertTrue(any("no device was named" in text for text in found.unknown))
             kept = [change.text.endswith("changes the run") for change in found.changes]
             self.assertEqual(kept, sorted(kept), "what changes the run is last")
             fewest = tidemark_torch.estimate(path, limit=limit, settings=["reserve=0"], changes=False)

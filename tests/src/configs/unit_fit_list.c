@@ -102,6 +102,70 @@ Test(fit_list, every_row_planned_anew_is_the_same)
 	check_rows("gpt", 8, true);
 }
 
+static void cancel_after_one(void *context, const struct fit_list *list, const struct fit_way *way)
+{
+	(void)list;
+	(void)way;
+	atomic_store((atomic_bool *)context, true);
+}
+
+/* Cancelled when something is planned: the list has just that, and says so. */
+Test(fit_list, a_list_that_is_cut_short_has_what_was_planned)
+{
+	OWN(graph) *graph = fit_model("gpt", 2);
+	atomic_bool cancel = false;
+	OWN(planner) planner = { .store = store_new(), .control = { .cancel = &cancel } };
+	OWN(scenario) scenario;
+	struct fit_list list;
+	struct error error = { 0 };
+	scenario_init(&scenario);
+	OWN(plan) *whole = plan_anew(graph, &scenario, "order=program");
+	cap(&scenario, plan_arena(whole) / 10 * 8);
+	const struct fit_watch watch = { cancel_after_one, &cancel };
+	cr_assert_eq(fit_list_find(&planner, graph, &scenario, 1, &watch, &list, &error), OK, "%s", error.text);
+	cr_assert(list.limited);
+	cr_assert(list.ways + list.useless >= 1 && list.ways + list.useless <= 4, "%u rows", list.ways + list.useless);
+	for (uint32_t i = 0; i < list.ways; i++)
+		cr_assert(list.way[i].planned || list.way[i].above, "%s wasn't planned", list.way[i].set);
+	fit_list_free(&list);
+}
+
+/* A base that nothing trains is told of, by its bytes. */
+Test(fit_list, frozen_weights_are_counted)
+{
+	OWN(draft) *draft = draft_new();
+	struct error error = { 0 };
+	const struct tensor tensors[] = {
+		{ .name = "base", .bytes = 4096, .kind = KIND_PARAMETER, .dtype = DTYPE_F32, .dims = 2,
+			.shape = (const int64_t[]){ 32, 32 }, .alias = NONE, .has_bytes = true },
+		{ .name = "trained", .bytes = 4096, .kind = KIND_PARAMETER, .dtype = DTYPE_F32, .dims = 2,
+			.shape = (const int64_t[]){ 32, 32 }, .alias = NONE, .has_bytes = true },
+		{ .name = "y", .bytes = 8192, .kind = KIND_ACTIVATION, .dtype = DTYPE_F32, .dims = 2,
+			.shape = (const int64_t[]){ 64, 32 }, .alias = NONE, .has_bytes = true },
+	};
+	for (int i = 0; i < 3; i++)
+		draft_tensor(draft, &tensors[i]);
+	uint32_t forward = draft_op(draft, &(struct op){ .name = "forward", .type = "aten.f", .module = "", .flops = -1 }),
+			 update = draft_op(draft,
+				 &(struct op){ .name = "update", .type = "aten.u_", .module = "", .phase = PHASE_UPDATE, .flops = -1 });
+	draft_read(draft, forward, 0);
+	draft_read(draft, forward, 1);
+	draft_write(draft, forward, 2);
+	draft_read(draft, update, 2);
+	draft_inplace(draft, update, NONE, 1);
+	draft_describe(draft, "lora", "torch", NULL, NULL);
+	OWN(graph) *graph = graph_build(draft, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	OWN(planner) planner = { .store = store_new() };
+	OWN(scenario) scenario;
+	struct fit_list list;
+	cap(&scenario, 4096);
+	cr_assert_eq(fit_list_find(&planner, graph, &scenario, 1, NULL, &list, &error), OK, "%s", error.text);
+	cr_assert_eq(list.frozen, 4096);
+	cr_assert_eq(list.weights, 1024);
+	fit_list_free(&list);
+}
+
 Test(fit_list, the_largest_batch_is_the_largest)
 {
 	OWN(graph) *graph = fit_model("bert", 1);
