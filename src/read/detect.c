@@ -365,11 +365,19 @@ static const struct {
 	{ is_minimalloc, INPUT_MINIMALLOC },
 };
 
+/* By the name of an archive's first file. */
+static bool is_exported(struct view view)
+{
+	view.end = view.end - view.at > 300 ? view.at + 300 : view.end;
+	return detect_contains(&view, "/data/weights/") || detect_contains(&view, "/models/") ||
+		detect_contains(&view, "serialized_exported_program") || detect_contains(&view, "archive_format");
+}
+
 enum input_kind input_detect(const char *data, size_t size)
 {
 	struct view view = { data, data + size };
 	if (detect_starts(&view, "PK\003\004"))
-		return INPUT_ZIP;
+		return is_exported(view) ? INPUT_EXPORTED : INPUT_ZIP;
 	if (size > 2 && data[0] == '\x80' && data[1] >= 2 && data[1] <= 5)
 		return is_snapshot(view) ? INPUT_SNAPSHOT : INPUT_PICKLE;
 	if (is_old_pickle(view))

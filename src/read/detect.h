@@ -13,6 +13,8 @@
 	X(FX, "PyTorch FX text", open_python) \
 	X(INDUCTOR, "Inductor memory graph", open_python) \
 	X(AUTOPARALLEL, "AutoParallel JSON", open_python) \
+	X(EXPORTED, "torch.export program", open_python) \
+	X(TFLITE, "TensorFlow Lite model", open_python) \
 	X(SNAPSHOT, "PyTorch memory snapshot", open_events) \
 	X(TRACE, "profiler trace (Chrome JSON)", open_events)
 
@@ -25,9 +27,7 @@
 	X(PICKLE, "Python pickle", "capture the training step instead: tidemark_torch (samples/torch) writes a graph") \
 	X(OLD_PICKLE, "Python pickle of protocol 0 or 1", "memory snapshots are read in protocols 2 to 5, of which " \
 		"torch.cuda.memory._dump_snapshot() writes one") \
-	X(ZIP, "zip archive (torch.export, torch.save, Keras, NumPy)", "of torch.export's: python3 -m tidemark_torch " \
-		"FILE.pt2 captures its step; else capture the step where it runs (samples/torch)") \
-	X(TFLITE, "TensorFlow Lite model", "convert it: python -m tf2onnx.convert --tflite FILE --output model.onnx") \
+	X(ZIP, "zip archive (torch.save, Keras, NumPy)", "capture the step where it runs (samples/torch)") \
 	X(CONFIG, "config.json of a Hugging Face model", "it holds the sizes of a model: tidemark model FILE -o step.jsonl " \
 		"writes its training step, tidemark search FILE ranks configurations") \
 	X(SCHEDULE, "pipeline schedule", "it says what ranks do in turn: tidemark plan GRAPH --set pp=RANKS --set " \
@@ -49,7 +49,7 @@
 		"capture one with tidemark_torch (samples/torch)") \
 	X(EMPTY, "empty file", "there is nothing in it") \
 	X(UNKNOWN, "file of an unknown kind", "known are: native graphs, DOT, ONNX, XLA HLO, logs and folders of " \
-		"torch.compile, snapshots and traces of PyTorch, JSON of Inductor and AutoParallel, config.json, MiniMalloc CSV")
+		"torch.compile, torch.export, TFLite, PyTorch's snapshots and traces, JSON of Inductor and AutoParallel, config.json, MiniMalloc CSV")
 
 #define X(id, name, what) INPUT_##id,
 enum input_kind { GRAPH_KINDS(X) OTHER_KINDS(X) INPUT_KIND_COUNT };

@@ -40,9 +40,9 @@ static struct graph *open_dot(const struct opening *opening, struct error *error
 /* What a reader in Python reads. */
 static struct graph *open_python(const struct opening *opening, struct error *error)
 {
-	const char *reader = opening->kind == INPUT_INDUCTOR ? "inductor"
-		: opening->kind == INPUT_FX ? "fx"
-		: "autoparallel";
+	static const char *const readers[INPUT_KIND_COUNT] = { [INPUT_INDUCTOR] = "inductor", [INPUT_FX] = "fx",
+		[INPUT_AUTOPARALLEL] = "autoparallel", [INPUT_EXPORTED] = "exported", [INPUT_TFLITE] = "tflite" };
+	const char *reader = readers[opening->kind];
 	size_t size;
 	HELD char *text = input_all(opening->input, TEXT_MOST, &size, error);
 	return text ? python_child_graph(reader, text, size, opening->options, error) : NULL;

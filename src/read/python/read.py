@@ -8,7 +8,7 @@ import gc
 import os
 import sys
 
-READERS = ("autoparallel", "families", "fx", "hlo", "inductor")
+READERS = ("autoparallel", "exported", "families", "fx", "hlo", "inductor", "tflite")
 MEMORY = 4 << 30   # bytes
 SECONDS = 120      # of processor time; tidemark watches the clock
 

@@ -65,6 +65,7 @@ Test(detect, knows_texts_by_their_first_words)
 Test(detect, knows_binaries_by_their_first_bytes)
 {
 	EXPECT("PK\003\004\024\0\0\0", INPUT_ZIP);
+	EXPECT("PK\003\004\024\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\020\0\0\0net/models/model.json", INPUT_EXPORTED);
 	EXPECT("\x80\x02}q\0(X\x08", INPUT_PICKLE);
 	EXPECT("(dp0\nVsegments\np1\n(lp2\ns", INPUT_OLD_PICKLE);
 	EXPECT("}q\0(X\x08\0\0\0segmentsq\x01]q\x02", INPUT_OLD_PICKLE);
