@@ -42,35 +42,31 @@ def fields(data):
             tag = data[at]
             at += 1
             if tag > 127:
-                if data[at] < 128:
-                    tag += (data[at] << 7) - 128
-                    at += 1
-                else:
-                    tag, at = varint(data, at - 1)
+                tag, at = (tag + (data[at] << 7) - 128, at + 1) if data[at] < 128 else varint(data, at - 1)
             kind = tag & 7
-            if kind == 2 or kind == 0:
+            if kind == 2:
+                size = data[at]
+                at += 1
+                if size > 127:
+                    size, at = (size + (data[at] << 7) - 128, at + 1) if data[at] < 128 else varint(data, at - 1)
+                at += size
+                if at > end:
+                    raise bad("it is truncated or broken")
+                yield tag >> 3, data[at - size:at]
+            elif kind == 0:
                 value = data[at]
                 at += 1
                 if value > 127:
-                    if data[at] < 128:
-                        value += (data[at] << 7) - 128
-                        at += 1
-                    else:
-                        value, at = varint(data, at - 1)
-                if kind == 0:
-                    yield tag >> 3, value
-                    continue
-            elif kind == 1 or kind == 5:
-                value = 8 if kind == 1 else 4
+                    value, at = (value + (data[at] << 7) - 128, at + 1) if data[at] < 128 else varint(data, at - 1)
+                yield tag >> 3, value
+            elif kind in (1, 5):
+                size = 8 if kind == 1 else 4
+                at += size
+                if at > end:
+                    raise bad("it is truncated or broken")
+                yield tag >> 3, int.from_bytes(data[at - size:at], "little")
             else:
                 raise bad("it is truncated or broken")
-            if value > end - at:
-                raise bad("it is truncated or broken")
-            at += value
-            if kind == 2:
-                yield tag >> 3, data[at - value:at]
-            else:
-                yield tag >> 3, int.from_bytes(data[at - value:at], "little")
     except IndexError:
         raise bad("it is truncated or broken") from None
 
