@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -86,7 +87,8 @@ static int find_program(struct dl_phdr_info *info, size_t size, void *context)
 
 __attribute__((constructor)) static void begin(void)
 {
-	const char *path = getenv(REFUSE_STATE);
+	/* Not Python's, which runs readers: it has faults of its own. */
+	const char *path = strncmp(program_invocation_short_name, "tidemark", 8) == 0 ? getenv(REFUSE_STATE) : NULL;
 	int descriptor = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
 	void *shared = descriptor >= 0 ? mmap(NULL, sizeof *state, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
 		: MAP_FAILED;
