@@ -559,7 +559,8 @@ enum status figure_map(const struct plan *plan, const struct plan_time *time, co
 	axes.set = set;
 	if (!figure_over_time(&axes, plan, time))
 		return fail_memory(error);
-	HELD int64_t *at = axes.at;
+	HELD int64_t *at = axes.at;      /* which goes with this block */
+	(void)at;
 	FOR(item, plan->laid_out->items)
 		if (plan->laid_out->first[item] != NONE) {
 			there[group_of_kind(item_kind(plan, item))] = true;
