@@ -130,6 +130,7 @@ static enum input_kind magic_kind(const struct view *view)
 		{ 0, 4, "\x7f" "ELF", INPUT_DOCUMENT },
 		{ 0, 4, "PAR1", INPUT_DOCUMENT },
 		{ 0, 5, "ARROW", INPUT_DOCUMENT },
+		{ 4, 4, "ET12", INPUT_EXECUTORCH },
 		{ 8, 4, "\xa3\x7f\x4b\x22", INPUT_DOCUMENT }, /* TensorBoard: the sum of the first record's length, 24 */
 	};
 	for (size_t i = 0; i < sizeof magic / sizeof *magic; i++)
@@ -169,8 +170,10 @@ static enum input_kind text_kind(const struct view *view)
 	struct view line = first_line(view);
 	if (*view->at == '<')
 		return INPUT_DOCUMENT;
-	if (word(view, "import") || word(view, "from") || word(view, "def") ||
-		(detect_starts(view, "#!") && detect_contains(&line, "python")))
+	struct view code = *view;
+	skip_comments(&code);
+	if (word(&code, "import") || word(&code, "from") || word(&code, "def") || word(&code, "class") ||
+		detect_starts(&code, "\"\"\"") || (detect_starts(view, "#!") && detect_contains(&line, "python")))
 		return INPUT_PYTHON;
 	return is_settings(*view) ? INPUT_SETTINGS : INPUT_UNKNOWN;
 }
@@ -183,25 +186,28 @@ static bool is_message(struct view view)
 
 static enum input_kind json_kind(const struct view *view)
 {
+	static const struct { const char *mark, *and; enum input_kind kind; } kinds[] = {
+		{ "\"buffer_names\"", "\"nodes\"", INPUT_INDUCTOR },
+		{ "\"mesh\"", "\"placement\"", INPUT_AUTOPARALLEL },
+		{ "\"tidemark\"", NULL, INPUT_PLAN },
+		{ "\"device_traces\"", NULL, INPUT_SNAPSHOT },
+		{ "\"segments\"", "\"total_size\"", INPUT_SNAPSHOT },
+		{ "\"traceEvents\"", NULL, INPUT_TRACE },
+		{ "\"arg_nodes\"", "\"nodes\"", INPUT_TVM },
+		{ "\"zero_optimization\"", NULL, INPUT_SETTINGS },
+		{ "\"train_batch_size\"", NULL, INPUT_SETTINGS },
+		{ "\"train_micro_batch_size_per_gpu\"", NULL, INPUT_SETTINGS },
+		{ "\"weight_map\"", NULL, INPUT_WEIGHTS },
+		{ "[pytorch|profiler|execution_trace", NULL, INPUT_TIMELINE },
+	};
 	struct view line = first_line(view);
 	if (detect_contains(&line, "\"k\""))
 		return INPUT_NATIVE;
-	if (detect_contains(view, "\"buffer_names\"") && detect_contains(view, "\"nodes\""))
-		return INPUT_INDUCTOR;
-	if (detect_contains(view, "\"mesh\"") && detect_contains(view, "\"placement\"") && detect_contains(view, "\"nodes\""))
-		return INPUT_AUTOPARALLEL;
-	if (detect_contains(view, "\"tidemark\""))
-		return INPUT_PLAN;
-	if (detect_contains(view, "\"device_traces\"") ||
-		(detect_contains(view, "\"segments\"") && detect_contains(view, "\"total_size\"")))
-		return INPUT_SNAPSHOT;
-	if (detect_contains(view, "\"traceEvents\""))
-		return INPUT_TRACE;
-	if (detect_contains(view, "\"zero_optimization\"") || detect_contains(view, "\"train_batch_size\"") ||
-		detect_contains(view, "\"train_micro_batch_size_per_gpu\""))
-		return INPUT_SETTINGS;
-	if (detect_contains(view, "\"weight_map\""))
-		return INPUT_WEIGHTS;
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (detect_contains(view, kinds[i].mark) && (!kinds[i].and || detect_contains(view, kinds[i].and)))
+			return kinds[i].kind;
+	if (detect_starts(view, "[[-1, 0, ") || detect_starts(view, "[[-1, 1, "))
+		return INPUT_TIMELINE;
 	if (is_message(*view)) /* "[rank0]: ..." and "[2026-..." begin as lists do */
 		return INPUT_MESSAGE;
 	return detect_contains(view, "\"model_type\"") ? INPUT_CONFIG : INPUT_JSON;
@@ -294,6 +300,17 @@ static bool is_onnx(struct view view)
 	return model;
 }
 
+/* XSpace: planes (1) with a number (1) and a name (2). */
+static bool is_xplane(struct view view)
+{
+	struct view plane, body;
+	if (!detect_starts(&view, "\x0a") || detect_field(&view, &plane) != 1)
+		return false;
+	unsigned number = detect_field(&plane, &body);
+	number = number == 1 ? detect_field(&plane, &body) : number;
+	return number == 2 && (detect_starts(&body, "/device:") || detect_starts(&body, "/host:"));
+}
+
 /* HloModuleProto: name (1), entry_computation_name (2), computations (3). */
 static bool is_hlo_module(struct view view)
 {
@@ -349,7 +366,9 @@ static bool is_snapshot_page(struct view view)
 
 static bool is_mlir(struct view view)
 {
-	return word(&view, "module") || detect_starts(&view, "#loc");
+	bool place = detect_starts(&view, "#loc");
+	skip_comments(&view);
+	return place || word(&view, "module") || word(&view, "builtin.module") || word(&view, "func.func");
 }
 
 static const struct {
@@ -386,6 +405,8 @@ enum input_kind input_detect(const char *data, size_t size)
 		return INPUT_TFLITE;
 	if (is_onnx(view))
 		return INPUT_ONNX;
+	if (is_xplane(view))
+		return INPUT_TIMELINE;
 	if (is_hlo(view))
 		return INPUT_HLO;
 	enum input_kind magic = magic_kind(&view);

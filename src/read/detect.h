@@ -15,6 +15,7 @@
 	X(AUTOPARALLEL, "AutoParallel JSON", open_python) \
 	X(EXPORTED, "torch.export program", open_python) \
 	X(TFLITE, "TensorFlow Lite model", open_python) \
+	X(TVM, "TVM graph JSON", open_python) \
 	X(SNAPSHOT, "PyTorch memory snapshot", open_events) \
 	X(TRACE, "profiler trace (Chrome JSON)", open_events)
 
@@ -47,9 +48,13 @@
 	X(UTF16, "text in UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE") \
 	X(DOCUMENT, "picture, page, program or table (PNG, PDF, HTML, ELF, Parquet, TensorBoard)", "it holds no step: " \
 		"capture one with tidemark_torch (samples/torch)") \
+	X(TIMELINE, "timeline or trace without allocations (XProf, execution trace, export_memory_timeline)", "what is " \
+		"alive when is in export_chrome_trace() of a profile with profile_memory=True, or in XLA's dump (--xla_dump_to=DIR)") \
+	X(EXECUTORCH, "ExecuTorch program", "open the .pt2 that it was made from (torch.export.save)") \
 	X(EMPTY, "empty file", "there is nothing in it") \
 	X(UNKNOWN, "file of an unknown kind", "known are: native graphs, DOT, ONNX, XLA HLO, logs and folders of " \
-		"torch.compile, torch.export, TFLite, PyTorch's snapshots and traces, JSON of Inductor and AutoParallel, config.json, MiniMalloc CSV")
+		"torch.compile, torch.export, TFLite, PyTorch's snapshots and traces, JSON of Inductor, AutoParallel and TVM, " \
+		"config.json, MiniMalloc CSV")
 
 #define X(id, name, what) INPUT_##id,
 enum input_kind { GRAPH_KINDS(X) OTHER_KINDS(X) INPUT_KIND_COUNT };

@@ -41,7 +41,8 @@ static struct graph *open_dot(const struct opening *opening, struct error *error
 static struct graph *open_python(const struct opening *opening, struct error *error)
 {
 	static const char *const readers[INPUT_KIND_COUNT] = { [INPUT_INDUCTOR] = "inductor", [INPUT_FX] = "fx",
-		[INPUT_AUTOPARALLEL] = "autoparallel", [INPUT_EXPORTED] = "exported", [INPUT_TFLITE] = "tflite" };
+		[INPUT_AUTOPARALLEL] = "autoparallel", [INPUT_EXPORTED] = "exported", [INPUT_TFLITE] = "tflite",
+		[INPUT_TVM] = "tvm" };
 	const char *reader = readers[opening->kind];
 	size_t size;
 	HELD char *text = input_all(opening->input, TEXT_MOST, &size, error);

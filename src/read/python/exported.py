@@ -71,7 +71,8 @@ class Reading:
             raise Bad(f"two nodes make the tensor {name[:60]}")
         meta = self.values.get(name)
         shape = [extent(size, self.asked) for size in items(member(meta, "sizes"))]
-        dtype = DTYPES.get(member(meta, "dtype"), "opaque")
+        dtype = member(meta, "dtype")
+        dtype = DTYPES.get(dtype if integer(dtype) else 0, "opaque")
         known = meta is not None and len(shape) <= DIMS_MOST and all(integer(one) and one >= 0 for one in shape)
         count = 1
         for one in shape if known else ():

@@ -452,8 +452,7 @@ def altup_layer(net, streams, each, c, family, where):
     step = net.times(net.view(fixed, b, s, n, 1), net.view(x, b, s, 1, hidden))
     streams = net.add(streams, step)
     scale = net.times(first(streams), net.given("altup.correct_output_scale", hidden))
-    made = net.view(add_per_layer(net, scale, each, c), b, s, 1, hidden)
-    return net.add(streams, made)
+    return net.add(streams, net.view(add_per_layer(net, scale, each, c) if each else scale, b, s, 1, hidden))
 
 
 def route_inside(net, x, n):

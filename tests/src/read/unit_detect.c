@@ -65,6 +65,12 @@ Test(detect, knows_texts_by_their_first_words)
 Test(detect, knows_binaries_by_their_first_bytes)
 {
 	EXPECT("PK\003\004\024\0\0\0", INPUT_ZIP);
+	EXPECT("\060\0\0\0ET12\070", INPUT_EXECUTORCH);
+	EXPECT("\x0a\x20\x08\x01\x12\x10/host:python-tracer", INPUT_TIMELINE);
+	EXPECT("[[-1, 1, 37888, 7], [-1, 1, 512, 7]]", INPUT_TIMELINE);
+	EXPECT("{\"nodes\": [], \"arg_nodes\": [0]}", INPUT_TVM);
+	EXPECT("// RUN: opt\n\nfunc.func @main() {", INPUT_MLIR);
+	EXPECT("# Copyright of mine\n\n\"\"\"What it does.\"\"\"\nimport torch\n", INPUT_PYTHON);
 	EXPECT("PK\003\004\024\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\020\0\0\0net/models/model.json", INPUT_EXPORTED);
 	EXPECT("\x80\x02}q\0(X\x08", INPUT_PICKLE);
 	EXPECT("(dp0\nVsegments\np1\n(lp2\ns", INPUT_OLD_PICKLE);
