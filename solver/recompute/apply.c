@@ -20,6 +20,7 @@ struct apply {
 	uint32_t *instance; /* [storages] the current one */
 	uint32_t *op;       /* [ops] the draft's op */
 	uint32_t *saved;    /* [ops] the draft's tensor with a random op's state, or NONE */
+	uint32_t *copies, *tensor_copies; /* [ops], [tensors] the numbers that the names of their last copies have */
 	bool *again;        /* [ops] runs again somewhere */
 	uint32_t *stack;    /* [tensors] */
 	struct arena arena;
@@ -91,6 +92,15 @@ static void apply_rename_arguments(struct apply *apply, uint32_t draft_op, uint3
 
 /* ---- copies ---- */
 
+/* The next name of a copy: NAME.again, NAME.again2, ... */
+static void apply_copy_name(uint32_t *copies, const char *of, char name[600])
+{
+	if (++*copies == 1)
+		snprintf(name, 600, "%.500s.again", of);
+	else
+		snprintf(name, 600, "%.500s.again%u", of, *copies);
+}
+
 /* A copy of a tensor: a view of what its root is now where it shares memory. */
 static uint32_t apply_copy_tensor(struct apply *apply, uint32_t tensor)
 {
@@ -98,9 +108,9 @@ static uint32_t apply_copy_tensor(struct apply *apply, uint32_t tensor)
 	struct draft *draft = apply->build.draft;
 	struct tensor record = graph->tensor[tensor];
 	char name[600];
-	PRINT_TO(name, "%.500s.again", record.name);
-	for (int n = 2; draft_find_tensor(draft, name) != NONE || graph_find_tensor(graph, name) != NONE; n++)
-		PRINT_TO(name, "%.500s.again%d", record.name, n);
+	do
+		apply_copy_name(&apply->tensor_copies[tensor], record.name, name);
+	while (draft_find_tensor(draft, name) != NONE || graph_find_tensor(graph, name) != NONE);
 	record.name = name;
 	if (record.kind == KIND_OUTPUT) /* the step puts out the first one */
 		record.kind = KIND_TEMPORARY;
@@ -116,9 +126,9 @@ static uint32_t apply_copy_op(struct apply *apply, uint32_t op)
 	struct op record = apply->graph->op[op];
 	struct draft *draft = apply->build.draft;
 	char name[600];
-	PRINT_TO(name, "%.500s.again", record.name);
-	for (int n = 2; draft_find_op(draft, name) != NONE || graph_find_op(apply->graph, name) != NONE; n++)
-		PRINT_TO(name, "%.500s.again%d", record.name, n);
+	do
+		apply_copy_name(&apply->copies[op], record.name, name);
+	while (draft_find_op(draft, name) != NONE || graph_find_op(apply->graph, name) != NONE);
 	record.of = record.name;
 	record.name = name;
 	if (apply->step->mask[op] != NONE) {
@@ -308,6 +318,7 @@ static bool apply_prepare(struct apply *apply)
 		ROOM(arena, apply->original, graph->tensors) && ROOM(arena, apply->made, graph->tensors) &&
 		ROOM(arena, apply->stack, graph->tensors + 1u) && ROOM(arena, apply->instance, graph->storages) &&
 		ROOM(arena, apply->op, graph->ops) && ROOM(arena, apply->saved, graph->ops) &&
+		ROOM(arena, apply->copies, graph->ops) && ROOM(arena, apply->tensor_copies, graph->tensors) &&
 		ROOM(arena, apply->again, graph->ops) && apply->build.draft))
 		return false;
 	FOR(op, graph->ops)

@@ -95,7 +95,7 @@ static enum status config_plan(struct planner *planner, struct graph *graph, con
 	if (scenario_copy(&scenario, base) != OK)
 		return fail_memory(error);
 	config_knobs(&entry->config, &scenario);
-	struct plan *plan = planner_run(planner, graph, &scenario, PLAN_COMPLETE, &why);
+	struct plan *plan = planner_run(planner, graph, &scenario, PLAN_UNPROVED, &why);
 	scenario_done(&scenario);
 	entry->planned = (struct config_planned) { .tried = true };
 	if (!plan) {
