@@ -336,3 +336,26 @@ uint32_t rules_traits(const struct rules *rules, const char *type)
 	const struct rule *rule = rules_find(rules, type);
 	return rule ? rule->traits : 0;
 }
+
+enum rule_autocast rules_autocast(const struct rules *rules, const char *type)
+{
+	const struct rule *rule = rules_find(rules, type);
+	if (!rule)
+		return AUTOCAST_LIKE;
+	for (size_t i = 0; rules_aten_autocast[i].type; i++)
+		if (strcmp(rule->type, rules_aten_autocast[i].type) == 0)
+			return rules_aten_autocast[i].mode;
+	if ((rule->traits & (TRAIT_WIDE | TRAIT_SOFTMAX)) && !(rule->traits & TRAIT_SOURCE))
+		return AUTOCAST_WIDE;
+	return rule_contracts(rule) || rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD ||
+			rule->cost == COST_RECURRENCE
+		? AUTOCAST_NARROW
+		: AUTOCAST_LIKE;
+}
+
+bool rules_is_backward(const struct rule *rule, const struct rule *backward)
+{
+	char kernel[160];
+	PRINT_TO(kernel, rule->backward ? "%.140s" : "%.140s_backward", rule->backward ? rule->backward : rule->type);
+	return strcmp(kernel, backward->type) == 0;
+}

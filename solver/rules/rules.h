@@ -141,6 +141,8 @@ extern const struct rule rules_aten[], rules_onnx[], rules_plain[]; /* each ends
 /* Types whose kernel in PyTorch fills memory of its operand's size, which its result, one number, keeps; NULL ends
  * them. */
 extern const char *const rules_aten_roomy[];
+enum rule_autocast { AUTOCAST_LIKE, AUTOCAST_NARROW, AUTOCAST_WIDE, AUTOCAST_WIDE_RESULT, AUTOCAST_ATTENTION };
+extern const struct autocast_rule { const char *type; enum rule_autocast mode; } rules_aten_autocast[]; /* NULL ends */
 
 /* A set of rules, parsed: the built-in ones and what a user added. */
 struct rules;
@@ -158,6 +160,12 @@ enum status rules_add(struct rules *rules, const struct rule *rule, struct error
 const struct rule *rules_find(const struct rules *rules, const char *type);
 /* The traits of an op type, 0 where no rule has it. O(length). */
 uint32_t rules_traits(const struct rules *rules, const char *type);
+/* The format in which PyTorch's autocast on a GPU runs an op (aten/src/ATen/autocast_mode.h): that of its operands, 16
+ * bits, f32, or with f32 results of whatever operands; f32 with all ops of the attention that it is in. A backward
+ * kernel of a product is one. O(list). */
+enum rule_autocast rules_autocast(const struct rules *rules, const char *type);
+/* Whether an operator is the backward kernel of another one. */
+bool rules_is_backward(const struct rule *rule, const struct rule *backward);
 
 /* ---- binding: a rule applied to the shapes of one op ---- */
 

@@ -162,6 +162,8 @@ static enum status precision_convert(struct conversion *conversion, struct error
 struct graph *precision_apply(
 	const struct graph *graph, const struct rules *rules, enum precision precision, struct error *error)
 {
+	if (precision == PRECISION_AUTOCAST)
+		return autocast_apply(graph, rules, error);
 	static const enum dtype formats[PRECISION_COUNT] = {
 		[PRECISION_FP32] = DTYPE_F32,
 		[PRECISION_BF16] = DTYPE_BF16,

@@ -5,8 +5,9 @@
 
 /* In the order of the knob's words. MIXED: f16 with losses and statistics in f32; its updates go through f32 copies of
  * the parameters and its loss is scaled (struct update_options; Micikevicius et al. 2018). BF16 and FP16: all of it,
- * optimizer state included. */
-#define PRECISIONS(X) X(GIVEN, "given") X(FP32, "fp32") X(BF16, "bf16") X(FP16, "fp16") X(MIXED, "mixed")
+ * optimizer state included. AUTOCAST: see autocast_apply(). */
+#define PRECISIONS(X) \
+	X(GIVEN, "given") X(FP32, "fp32") X(BF16, "bf16") X(FP16, "fp16") X(MIXED, "mixed") X(AUTOCAST, "autocast")
 #define X(id, name) PRECISION_##id,
 enum precision { PRECISIONS(X) PRECISION_COUNT };
 #undef X
@@ -18,3 +19,12 @@ extern const char *const precision_names[PRECISION_COUNT];
  * NULL with *status and *error: BAD_INPUT where a tensor's dtype is unknown. O(graph). */
 struct graph *precision_apply(
 	const struct graph *graph, const struct rules *rules, enum precision precision, struct error *error);
+
+/* autocast: a step in f32 as PyTorch runs it under torch.autocast("cuda", dtype=torch.bfloat16). */
+
+/* The graph with the casts that autocast makes, everything else as it was: ops of its lists (rules_autocast()) read
+ * their operands in bf16 or in f32, others take the format of what they read. A trained parameter is cast once, what
+ * else products read is each time; gradients have the format of the tensors that they are of. For forward graphs and
+ * for steps. NULL with *error: BAD_INPUT where no parameter is in f32, where a forward product computes in 16 bits
+ * already, and where a dtype is unknown. O(graph), nearly: each backward op looks at the readers of what was saved. */
+struct graph *autocast_apply(const struct graph *graph, const struct rules *rules, struct error *error);

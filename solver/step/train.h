@@ -9,6 +9,7 @@
  *     update_groups   which ops update which parameter
  *     optimizer       another optimizer on a step that has one
  *     precision       another number format
+ *     autocast        ... as torch.autocast casts
  *     scale           another batch or sequence length
  *     scale_reserve   what recurrent layers keep for their backward pass
  *     scale_captured  another batch of a step that was captured at two

@@ -51,7 +51,8 @@ static uint64_t view_symbol(const struct run *run, uint32_t op)
 	if (!(run->allowed & VALUES_TWINS) || !check_values_is_plain_view(run, op))
 		return text_hash(op_repeated(graph, op));
 	const struct tensor *result = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
-	uint64_t symbol = hash_join(text_hash(graph->op[op].type), result->dtype);
+	bool narrowed = (run->allowed & VALUES_FORMATS) && result->dtype == DTYPE_BF16;
+	uint64_t symbol = hash_join(text_hash(graph->op[op].type), narrowed ? DTYPE_F32 : result->dtype);
 	FOR(d, result->dims)
 		symbol = hash_join(symbol, (uint64_t)result->shape[d]);
 	return symbol;
@@ -64,6 +65,20 @@ static uint32_t viewed(const struct graph *graph, uint32_t op, uint32_t tensor)
 		if (graph->tensor[read].storage == graph->tensor[tensor].storage)
 			return read;
 	return graph->tensor[tensor].alias;
+}
+
+/* A view that shows its operand as it is. */
+static bool is_same_view(const struct run *run, uint32_t op)
+{
+	const struct graph *graph = run->graph;
+	const struct rule *rule = rules_find(run->rules, graph->op[op].type);
+	if (!(run->allowed & VALUES_FORMATS) || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1 ||
+		!rule || (strcmp(rule->factors, "@expand") != 0 && strcmp(rule->factors, "@reshape") != 0))
+		return false;
+	const struct tensor *of = &graph->tensor[graph_argument(graph, op, 0)],
+						*result = &graph->tensor[graph_argument(graph, op, 1)];
+	return of->shape && result->shape && of->dims == result->dims &&
+		memcmp(of->shape, result->shape, of->dims * sizeof *of->shape) == 0;
 }
 
 /* ---- ops ---- */
@@ -199,6 +214,8 @@ static void check_values_run_op(struct run *run, uint32_t op)
 		if (same) {
 			run->content[storage] = run->content[graph->tensor[from].storage];
 			run->path[tensor] = run->path[from];
+		} else if (view && is_same_view(run, op)) {
+			run->path[tensor] = run->path[viewed(graph, op, tensor)];
 		} else if (view) {
 			run->path[tensor] = hash_join(run->path[viewed(graph, op, tensor)], hash_join(view_symbol(run, op), position));
 		} else {
@@ -303,13 +320,16 @@ static bool check_values_is_sum(const struct run *run, uint32_t op)
 		graph->inplace_start[op] < graph->inplace_start[op + 1];
 }
 
-/* A release of what is copied now: memory stays longer than it has to, and nothing else changes. */
+/* A release of a new cast, or of what is copied now: memory stays longer than it has to, and nothing else changes. */
 static bool is_late_release(const struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
-	if (!(run->allowed & VALUES_COPIES) || !op_releases(&graph->op[op]) || csr_length(&graph->reads, op) != 1)
+	if (!(run->allowed & (VALUES_COPIES | VALUES_FORMATS)) || !op_releases(&graph->op[op]) ||
+		csr_length(&graph->reads, op) != 1)
 		return false;
-	uint32_t tensor = graph->reads.item[graph->reads.start[op]];
+	uint32_t tensor = graph->reads.item[graph->reads.start[op]], writer = graph->tensor[tensor].writer;
+	if (run->allowed & VALUES_FORMATS)
+		return writer != NONE && is_transparent(run, writer);
 	FOR_ITEMS(user, &graph->users, graph->tensor[tensor].storage)
 		if (user < op && is_transparent(run, user) && graph->reads.item[graph->reads.start[user]] == tensor)
 			return true;
@@ -378,7 +398,7 @@ enum status values_check(struct check *check, const struct rules *rules, const s
 	first = { .graph = before,
 		.other = after,
 		.rules = rules,
-		.allowed = allowed & (VALUES_TWINS | VALUES_REGROUPED | VALUES_UPDATES),
+		.allowed = allowed & (VALUES_TWINS | VALUES_FORMATS | VALUES_REGROUPED | VALUES_UPDATES),
 		.separate = separate };
 	OWN(run) second = { .graph = after, .other = before, .rules = rules, .allowed = allowed, .separate = separate };
 	TRY(run_graph(&first) && run_graph(&second) ? OK : fail_memory(check->error));

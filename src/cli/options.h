@@ -75,8 +75,8 @@
 	X(offload, "offload", 0, "WHAT", BY(search), "no (the default), activations, optimizer or all: what may wait in " \
 		"the host's memory where a configuration doesn't fit without") \
 	X(overhead, "overhead", 0, "X", BY(search), "what is counted beside saved activations and states, see the list of X") \
-	X(precision, "precision", 0, "P", BY(model), "fp32, bf16, fp16 or mixed (the default: fp16 with f32 master weights " \
-		"and loss scaling)") \
+	X(precision, "precision", 0, "P", BY(model), "fp32, bf16, fp16, autocast or mixed (the default: fp16 with f32 " \
+		"master weights and loss scaling)") \
 	X(optimizer, "optimizer", 0, "O", BY(model), "none, sgd, momentum, adam (the default), adamw, adafactor, rmsprop " \
 		"or adagrad") \
 	X(recompute, "recompute", 0, "R", BY(model), "none, selective (attention scores) or full (every layer)") \

@@ -74,10 +74,13 @@ struct graph *model_step(const char *name, const struct model_config *config, co
 			.accumulate = training->accumulate,
 			.narrow_moments = training->narrow_moments } };
 	struct graph *graph = model_build(name, config, error);
-	if (graph && training->precision != PRECISION_GIVEN)
+	bool behind = training->precision == PRECISION_AUTOCAST && !training->forward_only; /* gradients are cast, too */
+	if (graph && training->precision != PRECISION_GIVEN && !behind)
 		graph = replaced(graph, precision_apply(graph, rules, training->precision, error));
 	if (graph && !training->forward_only)
 		graph = replaced(graph, train_step(graph, &options, error));
+	if (graph && behind)
+		graph = replaced(graph, precision_apply(graph, rules, training->precision, error));
 	if (graph && !training->forward_only && training->loss_chunks > 1)
 		graph = replaced(graph, in_chunks(graph, rules, training->loss_chunks, error));
 	if (graph && !training->forward_only && training->recompute != RECOMPUTE_NONE)

@@ -73,7 +73,8 @@ static const char *const word_help[KNOB_COUNT] = {
 	[K_train] = "the step as the file has it\nsaves what PyTorch's operators save\nsaves just what derivatives need\n",
 	[K_precision] = "as the file has it\n4 bytes a number\n2 bytes, the range of fp32\n2 bytes, more digits and less "
 					"range than bf16\n"
-					"fp16 parameters beside the optimizer's fp32 ones, and a scaled loss; not PyTorch's autocast\n",
+					"fp16 parameters beside the optimizer's fp32 ones, and a scaled loss; not PyTorch's autocast\n"
+					"parameters in fp32, cast to bf16 where torch.autocast casts them\n",
 	[K_optimizer] = "as the file has it\nno state\none number of state a parameter\ntwo numbers of state a "
 					"parameter\nadam with decoupled weight decay: two numbers a parameter\n"
 					"state by rows and columns\none number of state a parameter: squares of gradients, averaged\none "

@@ -93,9 +93,9 @@ enum knob_type {
 		"rules; eager saves what PyTorch saves, ideal only what derivatives need") \
 	X(batch, "training", NUMBER, "given", 1, 1 << 24, KNOB_GIVEN, SCALE, BY_SCALE, "samples per step") \
 	X(seq, "training", NUMBER, "given", 1, 1 << 24, KNOB_GIVEN, SCALE, BY_SCALE, "sequence length") \
-	X(precision, "training", CHOICE, "given|fp32|bf16|fp16|mixed", 0, 4, 0, SCALE, BY_UPDATE, \
-		"number format of parameters and activations; mixed: fp16 beside fp32 parameters that the optimizer keeps, not " \
-		"PyTorch's autocast") \
+	X(precision, "training", CHOICE, "given|fp32|bf16|fp16|mixed|autocast", 0, 5, 0, SCALE, BY_UPDATE, \
+		"number format of parameters and activations; mixed: fp16 beside fp32 parameters that the optimizer keeps; " \
+		"autocast: of a step in fp32, as PyTorch runs it under torch.autocast in bf16") \
 	X(optimizer, "training", CHOICE, "given|sgd|momentum|adam|adamw|adafactor|rmsprop|adagrad", 0, 7, 0, SCALE, \
 		BY_UPDATE, \
 		"optimizer, which decides the state of each parameter") \

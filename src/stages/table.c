@@ -58,7 +58,8 @@ static struct graph *run_train(struct job *job)
 	bool step_given = train_has_step(job->graph);
 	struct graph *forward = step_given ? train_forward_part(job->graph, job->stage->rules, job->error)
 		: graph_retain(job->graph);
-	if (forward && value(job, K_precision)) {
+	bool autocast = value(job, K_precision) == PRECISION_AUTOCAST;
+	if (forward && value(job, K_precision) && !autocast) {
 		struct graph *converted = precision_apply(
 			forward, job->stage->rules, (enum precision)value(job, K_precision), job->error);
 		graph_release(forward);
@@ -73,6 +74,11 @@ static struct graph *run_train(struct job *job)
 		.update = update_options(job, known ? own : OPTIMIZER_ADAM) };
 	struct graph *step = train_step(forward, &options, job->error);
 	graph_release(forward);
+	if (step && autocast) {
+		forward = step;
+		step = precision_apply(forward, job->stage->rules, PRECISION_AUTOCAST, job->error);
+		graph_release(forward);
+	}
 	if (step)
 		note(job->notes, "the backward pass and the weight update were made by rules%s (%s), with %s",
 			step_given ? " in place of the graph's own" : "", options.policy == GRADIENT_EAGER
@@ -208,12 +214,31 @@ static bool wants_optimizer(const struct job *job)
 		(value(job, K_precision) || value(job, K_optimizer) || value(job, K_moments) || value(job, K_accumulation) > 1);
 }
 
+/* Parameters stay in fp32, and so does their update; another one is written behind the casts. */
+static struct graph *run_autocast(struct job *job, enum optimizer own)
+{
+	struct optimizer_change change = { .same_optimizer = !value(job, K_optimizer), .update = update_options(job, own) };
+	struct graph *graph = precision_apply(job->graph, job->stage->rules, PRECISION_AUTOCAST, job->error), *replaced;
+	if (graph)
+		note(job->notes, "autocast: casts were inserted as torch.autocast makes them in bf16; casts that the model's own "
+			"code makes only under autocast aren't known");
+	if (!graph || (change.same_optimizer && !value(job, K_moments) && value(job, K_accumulation) == 1))
+		return graph;
+	replaced = optimizer_replace(graph, job->stage->rules, &change, job->error);
+	graph_release(graph);
+	if (replaced)
+		note(job->notes, "the weight update was replaced by one made by rules");
+	return replaced;
+}
+
 static struct graph *run_optimizer(struct job *job)
 {
 	enum optimizer own = optimizer_of(job->graph, job->stage->rules);
 	if (own == OPTIMIZER_NONE && !value(job, K_optimizer) && value(job, K_accumulation) == 1 &&
 		(value(job, K_precision) || !value(job, K_moments)))
 		return precision_apply(job->graph, job->stage->rules, (enum precision)value(job, K_precision), job->error);
+	if (value(job, K_precision) == PRECISION_AUTOCAST)
+		return run_autocast(job, own);
 	struct optimizer_change change = { .same_optimizer = !value(job, K_optimizer), .update = update_options(job, own),
 		.precision = (enum precision)value(job, K_precision) };
 	struct graph *graph = optimizer_replace(job->graph, job->stage->rules, &change, job->error);
@@ -223,7 +248,7 @@ static struct graph *run_optimizer(struct job *job)
 	if (graph && change.precision == PRECISION_MIXED)
 		note(job->notes,
 			"mixed: fp16, with fp32 parameters that the optimizer keeps and a scaled loss. PyTorch's autocast keeps "
-			"them in fp32 only, and casts them in each pass: capture the step under it");
+			"them in fp32 only, and casts them in each pass: precision=autocast");
 	return graph;
 }
 

@@ -794,6 +794,35 @@ class Sharded(unittest.TestCase):
         self.assertEqual(sum("mm" in op["op"] for op in graph.ops.values()), 3 + 5)  # none of DTensor's own trials
 
 
+class AutocastKnob(unittest.TestCase):
+    """precision=autocast on a step in fp32 is the step as captured under autocast: what it holds in program order, to 0.1 %."""
+
+    def test_families(self):
+        tiny = "hidden_size=64,num_hidden_layers=2,num_attention_heads=4,intermediate_size=128,vocab_size=300"
+        words = "--seq 64 --batch 8 --optimizer sgd"
+        families = {f"hf:qwen3:{tiny},num_key_value_heads=2,head_dim=16 --checkpoint": words, "torchvision:resnet18": "--image 64 --batch 8 --optimizer sgd"}
+        if LONG:
+            families |= {f"hf:{name}:{tiny}": words for name in ("llama", "bert", "opt", "gpt_neox", "albert", "t5")}
+            families |= {f"timm:{name}": "--image 224 --batch 2 --optimizer sgd" for name in ("mixer_s32_224", "vit_tiny_patch16_224")}
+            families |= {"hf:gpt2:n_embd=64,n_layer=2,n_head=4,vocab_size=300": words}
+        for name, options in families.items():
+            if not importlib.util.find_spec({"hf": "transformers"}.get(name.split(":")[0], name.split(":")[0])):
+                continue
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                peaks = []
+                for autocast, settings in (("", ["precision=autocast"]), ("--autocast bf16", [])):
+                    path = os.path.join(folder, f"step{len(peaks)}.jsonl")
+                    subprocess.run([sys.executable, "-m", "tidemark_torch", *f"{name} {options} {autocast} --one-batch -o {path}".split()],
+                                   check=True, env=os.environ | {"LD_PRELOAD": ""}, stdout=subprocess.DEVNULL)
+                    peaks.append(planned(path, "order=program", *settings)["memory"]["peak_bytes"])
+                self.assertLess(abs(peaks[0] - peaks[1]), peaks[1] / 1000, peaks)
+                plan = os.path.join(folder, "plan.json")
+                with open(plan, "w", encoding="utf-8") as file:
+                    step = os.path.join(folder, "step0.jsonl")
+                    subprocess.run([os.environ["TIDEMARK"], "plan", step, "--json", "--set", "precision=autocast"], check=True, stdout=file)
+                self.assertEqual(subprocess.run([os.environ["TIDEMARK"], "check", step, plan], check=False, stdout=subprocess.PIPE).returncode, 0)
+
+
 class Capture(unittest.TestCase):
     """The context manager and the command line."""
 
