@@ -100,7 +100,7 @@ static void gap_legend(struct anytime *anytime, const struct curve *curve, uint3
 	FOR(i, curves) {
 		const struct gap_point *last = curve[i].gaps ? &curve[i].gap[curve[i].gaps - 1] : NULL;
 		double gap = last && last->bound > 0 ? gap_of(last) : -1;
-		PRINT_TO(end, gap < 0 ? ": no bound" : gap == 0 ? ": 0 %%, proved" : ": %.2g %%", gap);
+		PRINT_TO(end, gap < 0 ? ": no bound" : gap == 0 ? ": 0 %%, proved" : gap < 0.005 ? ": < 0.01 %%" : ": %.2g %%", gap);
 		PRINT_TO(name[i], "%s%s", canvas_cut(SMALL, anytime->span - 16 - canvas_text_width(SMALL, end), curve[i].name, cut),
 			end);
 		key[i] = (struct canvas_key){ curve_colours[i], name[i], i % 2 ? SIGN_DASHES : SIGN_LINE };

@@ -16,6 +16,13 @@ static bool is_standard(const char *path)
 	return strcmp(path, "-") == 0;
 }
 
+/* What a view shows, up to what else there is to know of it. */
+static void caption_add_help(const char *help, struct words *words)
+{
+	words_add(words, "%c%.*s.", *help >= 'a' && *help <= 'z' ? *help - 'a' + 'A' : *help,
+		*help ? (int)strcspn(help, ":;") - 1 : 0, *help ? help + 1 : "");
+}
+
 /* ---- plans ---- */
 
 char *caption_knob(const json_t *value, int knob, char *text, size_t size)
@@ -65,64 +72,65 @@ static enum status caption_files_add_plan(const char *path, struct words *words,
 	return OK;
 }
 
-/* Of plan files over each other: each with its peak and the knobs that aren't at their defaults.
- * Standard input was read by the figure: of it nothing is said. BAD_INPUT where one is no plan file. */
-static enum status caption_add_plans(
-	char *const *path, int paths, const char *help, struct words *words, struct error *error)
-{
-	words_add(words, "%d plan%s: %s.", paths, paths == 1 ? "" : "s", help);
-	FOR_INT(i, paths)
-		if (!is_standard(path[i]))
-			TRY(caption_files_add_plan(path[i], words, error));
-	return OK;
-}
-
-/* ---- sweeps ---- */
-
-/* Of a sweep's figure: the values of the knobs that it varies. BAD_INPUT where it is no sweep. */
-static enum status caption_add_sweep(const char *path, const char *help, struct words *words, struct error *error)
+/* Of a sweep: the values of the knobs that it varies. What search and fit wrote names its rows itself. */
+static enum status caption_add_sweep(const char *path, struct words *words, struct error *error)
 {
 	struct sweep_table table;
-	words_add(words, "%s: ", help);
-	words_add_quoted(words, path);
-	words_add(words, ".");
-	if (is_standard(path))
-		return OK;
 	enum status status = sweep_file_read(path, &table, error);
-	for (uint32_t i = 0; status == OK && i < table.knobs; i++)
+	bool varied = status == OK && strcmp(table.rows_are, "scenario") == 0;
+	for (uint32_t i = 0; varied && i < table.knobs; i++)
 		FOR(k, table.knob[i].values)
-			words_add(words, "%s%s%s%s", k ? "," : i ? "; " : "\n\nVaried: ", k ? "" : table.knob[i].name, k ? "" : "=",
+			words_add(words, "%s%s%s%s", k ? "," : i ? "; " : "\nVaried: ", k ? "" : table.knob[i].name, k ? "" : "=",
 				table.knob[i].value[k]);
-	if (status == OK)
-		words_add(words, ".");
+	words_add(words, varied ? "." : "");
 	sweep_table_done(&table);
 	return status;
+}
+
+/* Of plan files each with its peak and the knobs that aren't at their defaults. Standard input was read by the figure:
+ * of it nothing is said. BAD_INPUT where a file is not what the view is drawn of. */
+static enum status caption_add_files(
+	char *const *path, int paths, const char *help, bool table, struct words *words, struct error *error)
+{
+	caption_add_help(help, words);
+	if (paths > 1)
+		words_add(words, " %d plans.", paths);
+	FOR_INT(i, paths) {
+		bool plan = file_is_plan(path[i]);
+		if (plan)
+			TRY(caption_files_add_plan(path[i], words, error));
+		if (plan || is_standard(path[i]))
+			continue;
+		words_add(words, "\n");
+		words_add_quoted(words, path[i]);
+		words_add(words, ".");
+		TRY(table ? caption_add_sweep(path[i], words, error) : OK);
+	}
+	return OK;
 }
 
 #define CAPTION_ROOM 16384 /* bytes of what is said beside the command */
 
 /* ---- what the figure shows ---- */
 
-static bool shows(const struct export_options *options, const char *view)
-{
-	return strcmp(options->view ? options->view : "timeline", view) == 0;
-}
-
+/* Of "timeline:pair" that of "timeline". */
 static const char *help_of(const struct export_options *options)
 {
-	const char *help = NULL;
-	for (int i = 0; i < export_view_count && !help; i++)
-		if (export_views[i].name && shows(options, export_views[i].name))
-			help = export_views[i].help;
-	return help ? help : "";
+	const char *view = options->view ? options->view : "timeline";
+	size_t length = strcspn(view, ":");
+	for (int i = 0; i < export_view_count; i++)
+		if (export_views[i].name && strncmp(export_views[i].name, view, length) == 0 &&
+			strcspn(export_views[i].name, ":") == length)
+			return export_views[i].help;
+	return "";
 }
 
 static void add_contents(const struct plan *plan, const struct export_options *options, struct words *words)
 {
 	const char *help = help_of(options);
 	char name[400];
-	words_add(words, "%c%s.\n%s: %u ops, peak %s (%" PRId64 " B), arena %s (%" PRId64 " B)",
-		*help >= 'a' && *help <= 'z' ? *help - 'a' + 'A' : *help, *help ? help + 1 : "",
+	caption_add_help(help, words);
+	words_add(words, "\n%s: %u ops, peak %s (%" PRId64 " B), arena %s (%" PRId64 " B)",
 		text_clean(plan->graph->name, name, sizeof name), plan->graph->ops,
 		BYTES(plan_peak(plan)), plan_peak(plan),
 		BYTES(plan_arena(plan)), plan_arena(plan));
@@ -192,8 +200,8 @@ enum status caption_write_files(char *const *path, int paths, const struct expor
 	if (!words.text)
 		return fail_memory(error);
 	words.size = CAPTION_ROOM; /* files without end leave room for the command */
-	enum status status = sweep_figure_view(options->view) ? caption_add_sweep(*path, help_of(options), &words, error)
-		: caption_add_plans(path, paths, help_of(options), &words, error);
+	bool table = sweep_figure_view(options->view) || (options->view && strcmp(options->view, "bars") == 0);
+	enum status status = caption_add_files(path, paths, help_of(options), table, &words, error);
 	words_add(&words, "%s", options->said->text);
 	words.size = room;
 	if (status == OK) {

@@ -21,6 +21,7 @@ enum status caption_write_files(char *const *path, int paths, const struct expor
 
 /* Whether that view is drawn of a sweep's lines alone: pareto, sweep. */
 bool sweep_figure_view(const char *view);
+bool file_is_plan(const char *path);
 /* Whether these are such files, by the view and the first one's content, and no graph. */
 bool file_figure(char *const *path, int paths, const struct export_options *options);
 /* Draws them. BAD_INPUT: a file is none of what the view is drawn of. */

@@ -29,6 +29,11 @@ static enum input_kind file_figure_kind(const char *path)
 	return kind;
 }
 
+bool file_is_plan(const char *path)
+{
+	return file_figure_kind(path) == INPUT_PLAN;
+}
+
 bool file_figure(char *const *path, int paths, const struct export_options *options)
 {
 	if (paths > 1 || sweep_figure_view(options->view))
@@ -141,7 +146,7 @@ static enum status file_figure_map(
 	OWN(arena) arena = { 0 };
 	struct boxes boxes = { .name = NULL };
 	enum status status;
-	if (file_figure_kind(path) == INPUT_PLAN) {
+	if (file_is_plan(path)) {
 		json_t *plan = plan_file_read(path, error);
 		status = plan ? file_figure_take_plan(plan, &arena, &boxes, error) : error->status;
 		json_decref(plan);
@@ -163,7 +168,7 @@ enum status file_figure_write(char *const *path, int paths, const struct export_
 	enum export_kind_id kind, FILE *stream, struct error *error)
 {
 	bool bars = file_figure_is(options, "bars");
-	if (sweep_figure_view(options->view) || (bars && paths == 1 && file_figure_kind(*path) != INPUT_PLAN))
+	if (sweep_figure_view(options->view) || (bars && paths == 1 && !file_is_plan(*path)))
 		return file_figure_sweep(*path, options, kind, stream, error);
 	if (file_figure_is(options, "map"))
 		return file_figure_map(*path, options, kind, stream, error);
