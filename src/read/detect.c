@@ -300,7 +300,7 @@ static bool is_onnx(struct view view)
 	return model;
 }
 
-/* XSpace: planes (1) with a number (1) and a name (2). */
+/* XSpace, a profile of XProf: planes (1) with a number (1) and a name (2). "/host:metadata" has the modules. */
 static bool is_xplane(struct view view)
 {
 	struct view plane, body;
@@ -405,9 +405,7 @@ enum input_kind input_detect(const char *data, size_t size)
 		return INPUT_TFLITE;
 	if (is_onnx(view))
 		return INPUT_ONNX;
-	if (is_xplane(view))
-		return INPUT_TIMELINE;
-	if (is_hlo(view))
+	if (is_xplane(view) || is_hlo(view))
 		return INPUT_HLO;
 	enum input_kind magic = magic_kind(&view);
 	if (magic != INPUT_UNKNOWN)

@@ -48,8 +48,8 @@
 	X(UTF16, "text in UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE") \
 	X(DOCUMENT, "picture, page, program or table (PNG, PDF, HTML, ELF, Parquet, TensorBoard)", "it holds no step: " \
 		"capture one with tidemark_torch (samples/torch)") \
-	X(TIMELINE, "timeline or trace without allocations (XProf, execution trace, export_memory_timeline)", "what is " \
-		"alive when is in export_chrome_trace() of a profile with profile_memory=True, or in XLA's dump (--xla_dump_to=DIR)") \
+	X(TIMELINE, "timeline or trace without allocations (execution trace, export_memory_timeline)", "what is alive when " \
+		"is in export_chrome_trace() of a profile with profile_memory=True") \
 	X(EXECUTORCH, "ExecuTorch program", "open the .pt2 that it was made from (torch.export.save)") \
 	X(EMPTY, "empty file", "there is nothing in it") \
 	X(UNKNOWN, "file of an unknown kind", "known are: native graphs, DOT, ONNX, XLA HLO, logs and folders of " \

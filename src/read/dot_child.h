@@ -29,5 +29,12 @@ struct graph *python_child_graph(
 /* The same of a folder, which the reader looks through. */
 struct graph *python_child_folder(
 	const char *name, const char *folder, const struct read_options *options, struct error *error);
-/* The same of one whose text another reader of this program takes: *length bytes and a NUL; mem_free() it. */
-char *python_child_text(const char *name, const char *data, size_t size, size_t *length, struct error *error);
+/* The same of one whose text another reader of this program takes. text: length bytes and a NUL; memory: what to
+ * mem_free(). list: a line on each graph of a file with several, NULL without; number: which of them it is, from 1 on,
+ * 0: there is one. */
+struct python_text { char *memory, *text, *list; size_t length; uint32_t number; };
+enum status python_child_text(const char *name, const char *data, size_t size, const struct read_options *options,
+	struct python_text *text, struct error *error);
+
+/* The graph, which says which of several it is; NULL with *error. Takes the reference that it is given. */
+struct graph *graph_of_several(struct graph *graph, uint32_t number, bool asked, const char *list, struct error *error);

@@ -90,17 +90,21 @@ static struct graph *open_hlo(const struct opening *opening, struct error *error
 {
 	OWN(hlo_module) module = { 0 };
 	struct graph *graph = NULL;
+	struct python_text text = { 0 };
 	size_t size;
 	HELD char *data = input_all(opening->input, TEXT_MOST, &size, error);
-	HELD char *text = data ? python_child_text("hlo", data, size, &size, error) : NULL;
-	if (!text)
+	if (!data || python_child_text("hlo", data, size, opening->options, &text, error) != OK)
 		return NULL;
-	size_t length = strlen(text);
-	if (hlo_text_read(text, length, &module, error) == OK &&
-		(length == size || hlo_assignment_text(text + length + 1, size - length - 1, &module, error) == OK))
+	size_t length = strlen(text.text);
+	if (hlo_text_read(text.text, length, &module, error) == OK &&
+		(length == text.length ||
+			hlo_assignment_text(text.text + length + 1, text.length - length - 1, &module, error) == OK))
 		graph = hlo_graph(&module, opening->options->open_fusions, "XLA HLO proto", error);
 	if (!graph)
 		error->line = 0; /* a line of what the reader wrote */
+	else if (text.number)
+		graph = graph_of_several(graph, text.number, opening->options->graph > 0, text.list, error);
+	mem_free(text.memory);
 	return graph;
 }
 
@@ -154,15 +158,7 @@ static struct graph *open_module(
 		input_name(strrchr(folder->path, '/') + 1, error);
 		return NULL;
 	}
-	struct intake *intake = &graph->about.intake;
-	intake->graph = folder->number;
-	intake->graph_asked = options->graph > 0;
-	intake->graphs = *folder->list ? arena_text(&graph->arena, folder->list, strlen(folder->list)) : NULL;
-	if (!*folder->list || intake->graphs)
-		return graph;
-	fail_memory(error);
-	graph_release(graph);
-	return NULL;
+	return graph_of_several(graph, folder->number, options->graph > 0, folder->list, error);
 }
 
 /* A model's folder holds no graph: says what does with it. */

@@ -97,16 +97,6 @@ static enum status python_child_run(const struct python_job *job, struct child_r
 	return status;
 }
 
-char *python_child_text(const char *name, const char *data, size_t size, size_t *length, struct error *error)
-{
-	struct child_result result = { 0 };
-	const struct python_job job = { .name = name, .data = data, .size = size };
-	*length = 0;
-	if (error_set(error, python_child_run(&job, &result, error)) == OK)
-		*length = result.length;
-	return result.output;
-}
-
 /* Of a file with several graphs "#2" comes before the graph, which of them it is, and a line "#..." on each of them.
  * Returns where the graph begins. *list: those lines, in the place of what was read; NULL without any. */
 static char *python_child_choice(char *at, uint32_t *graph, char **list)
@@ -127,28 +117,49 @@ static char *python_child_choice(char *at, uint32_t *graph, char **list)
 	return at;
 }
 
-static struct graph *python_child_read(const struct python_job *job, struct error *error)
+static enum status python_child_ask(const struct python_job *job, struct python_text *text, struct error *error)
 {
 	struct child_result result = { 0 };
-	uint32_t number;
-	if (error_set(error, python_child_run(job, &result, error)) != OK)
+	*text = (struct python_text){ 0 };
+	TRY(python_child_run(job, &result, error));
+	text->memory = result.output;
+	text->text = python_child_choice(result.output, &text->number, &text->list);
+	text->length = result.length - (size_t)(text->text - result.output);
+	return OK;
+}
+
+enum status python_child_text(const char *name, const char *data, size_t size, const struct read_options *options,
+	struct python_text *text, struct error *error)
+{
+	const struct python_job job = { .name = name, .data = data, .size = size, .options = options };
+	return error_set(error, python_child_ask(&job, text, error));
+}
+
+struct graph *graph_of_several(struct graph *graph, uint32_t number, bool asked, const char *list, struct error *error)
+{
+	struct intake *intake = &graph->about.intake;
+	intake->graph = number;
+	intake->graph_asked = asked;
+	intake->graphs = list && *list ? arena_text(&graph->arena, list, strlen(list)) : NULL;
+	if (!list || !*list || intake->graphs)
+		return graph;
+	fail_memory(error);
+	graph_release(graph);
+	return NULL;
+}
+
+static struct graph *python_child_read(const struct python_job *job, struct error *error)
+{
+	struct python_text text;
+	if (error_set(error, python_child_ask(job, &text, error)) != OK)
 		return NULL;
-	char *list, *text = python_child_choice(result.output, &number, &list);
-	struct source source = source_of_text(&(struct text_left){ text, result.length - (size_t)(text - result.output) });
+	struct source source = source_of_text(&(struct text_left){ text.text, text.length });
 	struct graph *graph = native_read(&source, error);
 	if (!graph)
 		error->line = 0; /* a line of what the reader wrote */
-	if (graph && number) {
-		struct intake *intake = &graph->about.intake;
-		intake->graph = number;
-		intake->graph_asked = job->options->graph > 0;
-		if (list && !(intake->graphs = arena_text(&graph->arena, list, strlen(list)))) {
-			graph_release(graph);
-			graph = NULL;
-			error_set(error, fail_memory(error));
-		}
-	}
-	mem_free(result.output);
+	if (graph && text.number)
+		graph = graph_of_several(graph, text.number, job->options->graph > 0, text.list, error);
+	mem_free(text.memory);
 	return graph;
 }
 

@@ -1,6 +1,6 @@
-"""An HloProto (module and buffer assignment), an HloModuleProto or an HloSnapshot, as the text that XLA prints of one: the
-module's, and behind a NUL that of its buffer assignment. Field numbers are those of xla/service/hlo.proto and
-xla/xla_data.proto.
+"""An HloProto (module and buffer assignment), an HloModuleProto, an HloSnapshot, or one of the modules in a profile of XProf
+(xplane.pb), as the text that XLA prints of one: the module's, and behind a NUL that of its buffer assignment. Field numbers
+are those of xla/service/hlo.proto, xla/xla_data.proto and tsl/profiler/protobuf/xplane.proto.
 """
 import re
 
@@ -43,7 +43,7 @@ def fields(data):
             at += 1
             if tag > 127:
                 tag, at = (tag + (data[at] << 7) - 128, at + 1) if data[at] < 128 else varint(data, at - 1)
-            kind = tag & 7
+            kind = tag & 7 if tag > 7 else 7   # there is no field 0
             if kind == 2:
                 size = data[at]
                 at += 1
@@ -469,9 +469,41 @@ def is_module(body):
     return entry and computations
 
 
-def read(stream, _options):
+def profiled(body):
+    """Name and HloProto of each module of a profile, an XSpace: planes 1, of which "/host:metadata" (name 2) has an event's
+    metadata (4, a map) for each: name 2, and among its stats 5 a value of bytes 6. None where it isn't one."""
+    found, planes = {}, 0
+    try:
+        for plane in messages(body, 1):
+            name = next((text_of(value) for number, value in fields(plane) if number == 2), "")
+            planes += name.startswith(("/host:", "/device:"))
+            for entry in messages(plane, 4) if name == "/host:metadata" else ():
+                for module in messages(entry, 2):
+                    value = next((value for stat in messages(module, 5) for value in messages(stat, 6)), b"")
+                    if value:
+                        found[text_of(messages(module, 2)[0])] = value
+    except (Bad, IndexError):
+        return None
+    return sorted(found.items()) if planes else None
+
+
+def choose(modules, wanted):
+    """Of a profile's modules the one that is asked for, or the largest: what goes before its text, and its proto."""
+    if not modules:
+        raise Bad("it is a profile without modules: XLA's dump (XLA_FLAGS=--xla_dump_to=DIR) has those of a program")
+    if wanted > len(modules):
+        raise Bad(f"--graph {wanted}: it has {len(modules)} module{'' if len(modules) == 1 else 's'}")
+    chosen = wanted - 1 if wanted else max(range(len(modules)), key=lambda number: len(modules[number][1]))
+    lines = [f"#{name}, {len(proto)} bytes\n" for name, proto in modules] if len(modules) > 1 else []
+    return [f"#{chosen + 1}\n", *lines], modules[chosen][1]
+
+
+def read(stream, options):
     """The text of a module, and of its buffer assignment."""
-    body, assigned = stream.read(), b""
+    body, assigned, choice = stream.read(), b"", []
+    modules = None if is_module(body) else profiled(body)
+    if modules is not None:
+        choice, body = choose(modules, options.graph)
     for _ in range(3):
         if is_module(body):
             break
@@ -493,4 +525,4 @@ def read(stream, _options):
     module = Module()
     text = module.read(body)
     where = assignment(assigned, module.by_id)
-    return [text, "\0" + where] if where else [text]
+    return [*choice, text, "\0" + where] if where else [*choice, text]

@@ -66,7 +66,7 @@ Test(detect, knows_binaries_by_their_first_bytes)
 {
 	EXPECT("PK\003\004\024\0\0\0", INPUT_ZIP);
 	EXPECT("\060\0\0\0ET12\070", INPUT_EXECUTORCH);
-	EXPECT("\x0a\x20\x08\x01\x12\x10/host:python-tracer", INPUT_TIMELINE);
+	EXPECT("\x0a\x20\x08\x01\x12\x10/host:python-tracer", INPUT_HLO);
 	EXPECT("[[-1, 1, 37888, 7], [-1, 1, 512, 7]]", INPUT_TIMELINE);
 	EXPECT("{\"nodes\": [], \"arg_nodes\": [0]}", INPUT_TVM);
 	EXPECT("// RUN: opt\n\nfunc.func @main() {", INPUT_MLIR);
