@@ -2,8 +2,8 @@
 structured trace.
 
 One JSON object: `mesh` with its shape and names; `nodes` of the joint FX graph with op, phase, shape (of the whole
-tensor), dtype, placement, and for each input the placement that it comes in and the one that the op needs; `summary` with
-the optimizer's costs. The graph is that of one device: sizes are local, and where placements differ an op of
+tensor), dtype, placement, and for each input the placement that it comes in and the one that the op needs; `summary`
+with the optimizer's costs. The graph is that of one device: sizes are local, and where placements differ an op of
 communication stands between, once for each tensor and placement.
 """
 import re
@@ -106,7 +106,8 @@ class Reading:
         """An op that the node of a value runs. Returns its record."""
         source = member(value.node, "source")
         file, line = text_member(source, "file"), member(source, "line")
-        src = f"{file}:{line if integer(line) else 0} in {text_member(source, 'func') or '?'}" if file is not None else None
+        src = f"{file}:{line if integer(line) else 0} in {text_member(source, 'func') or '?'}"
+        src = None if file is None else src
         if name in self.draft.ops:
             raise Bad(f'two ops have one name: "{name}"')
         return self.draft.op(name, kind, phase=value.phase, mod=text_member(value.node, "module_path"), src=src, **more)
@@ -128,8 +129,8 @@ class Reading:
         return name
 
     def moved_operand(self, reader, value, wanted):
-        """An operand in the placement that its reader needs: an op for each axis of the mesh where it differs. What only
-        cuts comes first, then from the last axis, which has the smallest pieces, to the first."""
+        """An operand in the placement that its reader needs: an op for each axis of the mesh where it differs. What
+        only cuts comes first, then from the last axis, which has the smallest pieces, to the first."""
         wanted_places, tensor = take_places(wanted, len(self.axes)), value.tensor
         if not value.places or not wanted_places:
             return tensor
@@ -176,8 +177,8 @@ class Reading:
 
     def assumed(self, summary):
         """What the card says of it, line by line."""
-        yield (f"sizes are of one device of the mesh; {self.moved} transfers were added where placements differ, once for "
-               "each tensor and placement; inputs and gradients of parameters stay to the end; it has no optimizer")
+        yield (f"sizes are of one device of the mesh; {self.moved} transfers were added where placements differ, once "
+               "for each tensor and placement; inputs and gradients of parameters stay to the end; it has no optimizer")
         costs = [member(summary, key) for key in ("total", "compute", "comm", "transition")]
         costs = [cost if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None for cost in costs]
         if costs[0] is not None:

@@ -47,7 +47,8 @@ class Rules:
         self.found = {}
 
     def find(self, kind):
-        """The marks of an op type, None without a rule: as it is, without overload, without the mark of in-place ops."""
+        """The marks of an op type, None without a rule: as it is, without overload, without the mark of in-place
+        ops."""
         if kind not in self.found:
             first, names = kind, [kind]
             parts = kind.split(".", 2)
@@ -205,7 +206,8 @@ def read_json(stream):
         text = data.decode("utf-8-sig")
         if "\\u0000" in text:   # a native graph has none either
             raise Bad("not JSON: a text in it has a NUL", text.count("\n", 0, text.index("\\u0000")) + 1)
-        return json.loads(text, object_pairs_hook=no_duplicates, parse_int=whole, parse_float=real, parse_constant=strange)
+        return json.loads(
+            text, object_pairs_hook=no_duplicates, parse_int=whole, parse_float=real, parse_constant=strange)
     except UnicodeDecodeError as fault:
         raise Bad("not JSON: it has bytes that are not UTF-8", data.count(b"\n", 0, fault.start) + 1) from None
     except json.JSONDecodeError as fault:

@@ -1,7 +1,8 @@
 """PyTorch's FX graphs as torch.compile logs them: readable text with dtypes, shapes and places in the source.
 
 The same text is in what TORCH_LOGS=aot_graphs,aot_joint_graph prints, in the payloads of a TORCH_TRACE log, and in each
-fx_graph_readable.py of a TORCH_COMPILE_DEBUG folder, which says a graph's kind and compilation by its own folder's name.
+fx_graph_readable.py of a TORCH_COMPILE_DEBUG folder, which says a graph's kind and compilation by its own folder's
+name.
 """
 import re
 
@@ -45,8 +46,8 @@ def number_behind(line, key):
 
 
 class Value:
-    """A tensor: an input, or what a statement makes. node: the one that makes it. unsized: of a symbolic size that nobody
-    gave. places: of a DTensor, whose dims are one device's where the mesh is known, else the whole tensor's."""
+    """A tensor: an input, or what a statement makes. node: the one that makes it. unsized: of a symbolic size that
+    nobody gave. places: of a DTensor, whose dims are one device's where the mesh is known, else the whole tensor's."""
     __slots__ = ("name", "dims", "dtype", "role", "typed", "unsized", "input", "node", "line", "places")
 
     def __init__(self, name, line):
@@ -55,8 +56,8 @@ class Value:
 
 
 class Node:
-    """What calls an operator. text: the last quoted text among its arguments, which is the name of a collective's group;
-    group: the first whole number there, a collective's size; listed: entries of the first list there."""
+    """What calls an operator. text: the last quoted text among its arguments, which is the name of a collective's
+    group; group: the first whole number there, a collective's size; listed: entries of the first list there."""
     __slots__ = ("name", "type", "src", "gradient", "reads", "text", "group", "listed")
 
     def __init__(self, name, kind, src, gradient):
@@ -97,7 +98,8 @@ class Log:
 
 
 class Reader:
-    """A text, line by line. state: the method that takes a line of a graph's arguments, body or results; None outside."""
+    """A text, line by line. state: the method that takes a line of a graph's arguments, body or results; None
+    outside."""
 
     def __init__(self, log, identity, kind):
         self.log, self.identity, self.number, self.state = log, identity, 0, None
@@ -147,8 +149,8 @@ class Reader:
                     self.kind, self.kind_said = kind, True
 
     def note_symbol(self, line):
-        """{"create_symbol": {"symbol": "s77", "val": "6", ...} of a trace; "create_symbol s77 = 6 for L['x'].size()[0]" of
-        TORCH_LOGS=dynamic."""
+        """{"create_symbol": {"symbol": "s77", "val": "6", ...} of a trace; "create_symbol s77 = 6 for L['x'].size()[0]"
+        of TORCH_LOGS=dynamic."""
         found = SYMBOL.search(line) if '"create_symbol": {' in line else SYMBOL.match(line)
         if found and len(self.hints) < HINTS_MOST:
             self.hints.append((self.id, f"{found[1] or found[3]}={found[2] or found[4]}"))
@@ -339,8 +341,8 @@ class Reader:
             self.read_inputs(line)
 
     def body(self, line):
-        """"# File: model.py:6 in forward, code: ...", from 2.14 on also "# recompute: MUST_SAVE File: ..." and "# Backward
-        of forward node: File: ...": what follows belongs there."""
+        """"# File: model.py:6 in forward, code: ...", from 2.14 on also "# recompute: MUST_SAVE File: ..." and "#
+        Backward of forward node: File: ...": what follows belongs there."""
         if line.startswith("#"):
             file, code = line.find("File: "), line.find(", code:")
             if file >= 0 and (code < 0 or file < code):
@@ -357,7 +359,8 @@ class Reader:
 
     def take_place(self, file, code):
         self.src = file
-        self.gradient = "_functorch/eager_transforms.py:" in file and ("autograd_grad(" in code or "autograd.grad(" in code)
+        self.gradient = "_functorch/eager_transforms.py:" in file and (
+            "autograd_grad(" in code or "autograd.grad(" in code)
         self.graph.autograd |= "torch__dynamo_compiled_autograd_" in code
 
     def results(self, line):

@@ -54,7 +54,8 @@ def order(name):
 
 
 def origin(name, several):
-    """"model__0" of "model__0_forward_1.7" and its kind. several: of several processes, whose folders stand before it."""
+    """"model__0" of "model__0_forward_1.7" and its kind. several: of several processes, whose folders stand before
+    it."""
     parent, own, _ = parts(name)
     kind = None
     for word in KINDS:

@@ -44,7 +44,8 @@ OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mu
              ast.Div: floor_divide, ast.Mod: remainder, ast.Pow: power}
 FUNCTIONS = {"Max": lambda *all_of: max(all_of), "Min": lambda *all_of: min(all_of), "floor": lambda a: a,
              "ceiling": lambda a: a, "FloorDiv": floor_divide, "CeilDiv": lambda a, b: -floor_divide(-a, b),
-             "Mod": remainder, "PythonMod": remainder, "ModularIndexing": lambda a, b, c: remainder(floor_divide(a, b), c)}
+             "Mod": remainder, "PythonMod": remainder,
+             "ModularIndexing": lambda a, b, c: remainder(floor_divide(a, b), c)}
 
 
 class Sizes:
@@ -74,7 +75,7 @@ class Sizes:
             return bounded(OPERATORS[type(node.op)](self.node(node.left), self.node(node.right)))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             return -self.node(node.operand)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS and not node.keywords:
+        if isinstance(node, ast.Call) and getattr(node.func, "id", None) in FUNCTIONS and not node.keywords:
             values = [self.node(argument) for argument in node.args]
             try:
                 return FUNCTIONS[node.func.id](*values)

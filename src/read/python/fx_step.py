@@ -77,8 +77,8 @@ def updates(graph):
 
 
 def find_trained(graph, gradients):
-    """The inputs that the step gives a gradient for: its parameters. Of a graph with gradients the results behind are in
-    the inputs' order."""
+    """The inputs that the step gives a gradient for: its parameters. Of a graph with gradients the results behind are
+    in the inputs' order."""
     inputs = [value for value in graph.values if value.input and value.name.startswith("primals_")]
     if not gradients or len(gradients.results) < len(inputs):
         return set()
@@ -90,8 +90,8 @@ def find_trained(graph, gradients):
 
 def phases(graph):
     """The phase of each node of a joint graph, or of one whose gradients torch.func took: what depends on a tangent, or
-    stands where a gradient is taken, is backward. Behind a gradient lies the update, but for what another gradient needs:
-    a step within a step is part of what that one differentiates. None where nothing says it."""
+    stands where a gradient is taken, is backward. Behind a gradient lies the update, but for what another gradient
+    needs: a step within a step is part of what that one differentiates. None where nothing says it."""
     joint = graph.kind == "joint"
     after = {node for node in graph.nodes if node.gradient and not joint}
     if not joint and not after:
@@ -130,7 +130,9 @@ class Making:
     def find_groups(self):
         """How many devices take part in a group's collectives: as one of them says it."""
         groups = {}
-        for node in (node for graph in self.log.graphs for node in graph.nodes if node.type.startswith("_c10d_functional.")):
+        for node in (node for graph in self.log.graphs for node in graph.nodes):
+            if not node.type.startswith("_c10d_functional."):
+                continue
             size = node.listed if node.type.startswith("_c10d_functional.all_to_all_single") else node.group
             if node.text is not None and size > 0:
                 groups.setdefault(node.text, size)
@@ -325,26 +327,29 @@ class Making:
         if self.tangents:
             yield "the gradient of each result comes from one op in place of what follows the graph"
         if self.convolutions:
-            yield ("what kernels take for themselves isn't in the log: on a CPU up to three times its result in each of "
-                   f"{self.convolutions} convolution{s(self.convolutions)} and its gradient")
+            yield ("what kernels take for themselves isn't in the log: on a CPU up to three times its result in each "
+                   f"of {self.convolutions} convolution{s(self.convolutions)} and its gradient")
         if self.log.fused:
-            yield ("Inductor fuses these ops: results inside of a kernel of its own take no memory then, so that its peak "
-                   "may be lower")
+            yield ("Inductor fuses these ops: results inside of a kernel of its own take no memory then, so that its "
+                   "peak may be lower")
         if self.unknown:
             named = ", ".join(f"{kind[:60]} {count}" for kind, count in self.strangers.items())
             more = self.unknown - sum(self.strangers.values())
-            yield (f"{self.unknown} op{' is' if self.unknown == 1 else 's are'} of a type without a rule ({named}"
-                   f"{f', {more} of others' if more else ''}): results are taken as new memory; --rules FILE gives rules")
+            named += f", {more} of others" if more else ""
+            yield (f"{self.unknown} op{' is' if self.unknown == 1 else 's are'} of a type without a rule ({named}): "
+                   "results are taken as new memory; --rules FILE gives rules")
 
     def advice(self):
         """What supplies the rest, None where nothing does."""
         if self.axes and not self.mesh_known:
             return "DTensors count whole: --dim mesh0=8 (mesh1, ...) gives the devices on each axis of their mesh"
         symbols = self.log.symbols
-        if self.missing and symbols:   # of many, as a mixture of experts has them, one option gives all that begin alike
+        if self.missing and symbols:
+            # Of many, as a mixture of experts has them, one option gives all that begin alike.
             many = len(symbols) == self.log.SYMBOLS
-            return ("give symbolic sizes:" + (f" --dim '{symbols[0][0]}*=64' (of all that begin so), or" if many else "")
-                    + "".join(f" --dim {symbol}=64" for symbol in symbols[:self.log.SYMBOLS - 1]) + (" ..." if many else ""))
+            every = f" --dim '{symbols[0][0]}*=64' (of all that begin so), or" if many else ""
+            each = "".join(f" --dim {symbol}=64" for symbol in symbols[:self.log.SYMBOLS - 1])
+            return f"give symbolic sizes:{every}{each}{' ...' if many else ''}"
         if self.unsized:
             return (f"how many devices take part in {self.unsized} collective{s(self.unsized)} isn't in the log: --dim "
                     f"group{self.group[:60]}=8 says it of group {self.group[:60]}")
@@ -362,8 +367,8 @@ def name_of(offer):
 
 
 def step(log, options):
-    """The step that is asked for, or the one with the most ops, in lines: which of the log's it is, a line on each where
-    there are several, then the graph."""
+    """The step that is asked for, or the one with the most ops, in lines: which of the log's it is, a line on each
+    where there are several, then the graph."""
     offers, wanted = find_offers(log.graphs), options.graph
     if not offers:
         raise Bad("it has no graph of torch.compile; TORCH_LOGS=aot_graphs,aot_joint_graph prints them")

@@ -1,6 +1,6 @@
-"""An HloProto (module and buffer assignment), an HloModuleProto, an HloSnapshot, or one of the modules in a profile of XProf
-(xplane.pb), as the text that XLA prints of one: the module's, and behind a NUL that of its buffer assignment. Field numbers
-are those of xla/service/hlo.proto, xla/xla_data.proto and tsl/profiler/protobuf/xplane.proto.
+"""An HloProto (module and buffer assignment), an HloModuleProto, an HloSnapshot, or one of the modules in a profile of
+XProf (xplane.pb), as the text that XLA prints of one: the module's, and behind a NUL that of its buffer assignment.
+Field numbers are those of xla/service/hlo.proto, xla/xla_data.proto and tsl/profiler/protobuf/xplane.proto.
 """
 import re
 
@@ -34,8 +34,8 @@ def varint(data, at):
 
 
 def fields(data):
-    """Number and value of each field of a message: a number, or bytes. All of the time goes by here: what takes two bytes
-    at most is read in place."""
+    """Number and value of each field of a message: a number, or bytes. All of the time goes by here: what takes two
+    bytes at most is read in place."""
     at, end = 0, len(data)
     try:
         while at < end:
@@ -137,8 +137,8 @@ class Names:
 
 
 def aliases(entries):
-    """"{0}: (1, {}, may-alias)" of each AliasEntryProto or OutputOperandAliasing: output index 1, parameter or operand 2,
-    index in that 3."""
+    """"{0}: (1, {}, may-alias)" of each AliasEntryProto or OutputOperandAliasing: output index 1, parameter or operand
+    2, index in that 3."""
     found = []
     for entry in entries:
         index, parameter = {1: [], 3: []}, 0
@@ -178,8 +178,8 @@ def one_group(body):
 
 
 def shards_of(body, depth=0):
-    """Into how many an OpSharding cuts: type 1, of which 3 is a cut over devices; tiles along each dim 3; 5 the shardings
-    of a tuple's parts."""
+    """Into how many an OpSharding cuts: type 1, of which 3 is a cut over devices; tiles along each dim 3; 5 the
+    shardings of a tuple's parts."""
     kind, product, tiles, found = 0, 1, 0, 0
     for number, value in fields(body):
         if number == 1 and isinstance(value, int):
@@ -329,7 +329,8 @@ class Module:
             more.append("output_to_operand_aliasing=" + aliases(in_place))
         name = self.names.new(name)
         self.by_id.setdefault(number, name)
-        return number, name, STRANGE.sub("_", opcode), shape, operands, index, "".join(", " + one for one in more if one)
+        attributes = "".join([", " + one for one in more if one])
+        return number, name, STRANGE.sub("_", opcode), shape, operands, index, attributes
 
     def callee(self, number):
         """The name of a computation that is called."""
@@ -470,8 +471,8 @@ def is_module(body):
 
 
 def profiled(body):
-    """Name and HloProto of each module of a profile, an XSpace: planes 1, of which "/host:metadata" (name 2) has an event's
-    metadata (4, a map) for each: name 2, and among its stats 5 a value of bytes 6. None where it isn't one."""
+    """Name and HloProto of each module of a profile, an XSpace: planes 1, of which "/host:metadata" (name 2) has an
+    event's metadata (4, a map) for each: name 2, and among its stats 5 a value of bytes 6. None where it isn't one."""
     found, planes = {}, 0
     try:
         for plane in messages(body, 1):

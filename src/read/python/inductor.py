@@ -1,9 +1,9 @@
 """Inductor's memory graph: what torch._inductor.config.reorder_for_peak_memory_debug writes into the structured trace.
 
 One JSON object: `nodes` in the order that Inductor began with, each with its name and the names of the buffers that it
-makes; `buffers` with size_alloc, size_free, is_input, is_output and deps, the buffers that the node of this one reads. A
-node of several outputs allocates them all, and nodes behind it that take one out free it: these become views here. Inputs
-that can't be freed are not in it.
+makes; `buffers` with size_alloc, size_free, is_input, is_output and deps, the buffers that the node of this one reads.
+A node of several outputs allocates them all, and nodes behind it that take one out free it: these become views here.
+Inputs that can't be freed are not in it.
 """
 from draft import BYTES_MOST, Bad, Draft, integer, items, member, read_json, text_member
 
