@@ -706,7 +706,8 @@ enum status figure_pair(
 		thinned->count = timeline_thin(curve[i].live, curve[i].ops, POINTS_MOST, thinned->keep);
 		if (i == 0)
 			axis_beside(&axes.canvas, left, wide, TOP, PLOT, 0, axes.bytes / (double)axes.unit, TICKS);
-		canvas_box(&axes.canvas, axes.left, TOP, span, PLOT, "#FFFFFF", NULL, NULL);
+		if (i > 0)
+			canvas_box(&axes.canvas, axes.left - BETWEEN + 0.4, TOP, BETWEEN - 0.8, PLOT + 1, "#FFFFFF", NULL, NULL);
 		axis_below(&axes.canvas, axes.left, span, TOP + PLOT, 0, 0, axes.steps, 1, axes.along);
 		FOR_INT(group, GROUP_COUNT) {
 			bool here = false;
