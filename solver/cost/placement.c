@@ -35,46 +35,6 @@ enum status sharding_copy(const struct units *units, const struct sharding *of, 
 	return OK;
 }
 
-/* Whether splits and placements of the long graph mean the same in the short one. */
-static bool is_like(const struct units *units, const struct shortened *shortened, const struct units *long_units)
-{
-	const struct graph *graph = units->graph;
-	bool like = true;
-	for (uint32_t op = 0; op < graph->ops && like; op++)
-		like = unit_count(units, op) == unit_count(long_units, shortened->op[op])
-			&& csr_length(&graph->reads, op) == csr_length(&long_units->graph->reads, shortened->op[op]);
-	for (uint32_t tensor = 0; tensor < graph->tensors && like; tensor++) {
-		uint32_t other = shortened->tensor[tensor];
-		like = units->part_start[tensor + 1] - units->part_start[tensor] ==
-			long_units->part_start[other + 1] - long_units->part_start[other];
-	}
-	return like;
-}
-
-enum status sharding_shorten(const struct units *units, const struct shortened *shortened,
-	const struct units *long_units, const struct sharding *of, struct sharding *sharding)
-{
-	const struct graph *graph = units->graph;
-	const uint32_t *reads = long_units->graph->reads.start;
-	if (!is_like(units, shortened, long_units))
-		return INFEASIBLE;
-	enum status status = sharding_new(units, &of->mesh, sharding);
-	if (status != OK)
-		return status;
-	FOR(op, graph->ops) {
-		sharding->split[op] = of->split[shortened->op[op]];
-		FOR_ROW(i, &graph->reads, op)
-			sharding->needed[i] = of->needed[reads[shortened->op[op]] + i - graph->reads.start[op]];
-	}
-	FOR(tensor, graph->tensors)
-		sharding->produced[tensor] = of->produced[shortened->tensor[tensor]];
-	sharding->late_axes = of->late_axes;
-	sharding->each_axes = of->each_axes;
-	sharding->late_sums = of->late_sums;
-	sharding->regather_axes = of->regather_axes;
-	return OK;
-}
-
 bool sharding_equal(const struct units *units, const struct sharding *a, const struct sharding *b)
 {
 	const struct graph *graph = units->graph;

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "mesh.h"
-#include "solver/graph/shorten.h"
+#include "solver/graph/fold.h"
 #include "solver/rules/units.h"
 
 /* What a step's all-to-alls of tokens to experts send between nodes: mesh_dispatch(). */
@@ -53,10 +53,6 @@ void sharding_free(struct sharding *sharding);
 #define sharding_drop sharding_free
 /* A decision like another one. OK or NO_MEMORY. */
 enum status sharding_copy(const struct units *units, const struct sharding *of, struct sharding *sharding);
-/* A decision for a graph that some of its equal layers were left out of, like one for the long graph (units of).
- * INFEASIBLE: an op there can't be split as here. OK or NO_MEMORY. */
-enum status sharding_shorten(const struct units *units, const struct shortened *shortened,
-	const struct units *long_units, const struct sharding *of, struct sharding *sharding);
 /* True where both decide the same over equal axes, whatever their names; late_sums, which follows from the scenario,
  * isn't compared.
  * O(ops + tensors + reads). */

@@ -19,8 +19,7 @@
  *     fold_steps   what the next three share
  *     fold_match   maps every op to the equal one of the next copy
  *     fold_place   where copies begin
- *     fold_verify  compares every copy with the one in the middle
- *     shorten      a graph with fewer of its equal layers */
+ *     fold_verify  compares every copy with the one in the middle */
 #pragma once
 
 #include <string.h>

@@ -65,7 +65,7 @@ static const struct member_row ROWS[] = {
 		"each_axes regather_axes splits "
 		"annotations",
 		SPLIT },
-	{ "shard", "compared? foretold? search? candidates? curve?", SPLIT | WHOLE },
+	{ "shard", "compared? search? candidates? curve?", SPLIT | WHOLE },
 	{ "shard", "pipeline", RANKS },
 	{ "shard.certificate", "by multiplier? limit_bytes? bound_seconds? over_percent?", 0 },
 	{ "shard.collectives[]", "axis collective count bytes seconds", 0 },

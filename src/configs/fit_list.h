@@ -73,8 +73,8 @@ struct fit_watch {
  * singly, and where none of them that keeps the results fits, pairs of those that come nearest. devices > 1: also what
  * spreads the step over so many. The scenario must have a cap (scenario_budget()). OK, NO_MEMORY, or what
  * planning the scenario itself says, CANCELLED among it; once that is planned, cancelling leaves the list so far.
- * Equal input gives equal lists. Some 20 plans on two threads, at most 15 more for pairs; a change that bounds prove to be above the cap is not planned. watch may be NULL. Free with
- * fit_list_free() in any case. */
+ * Equal input gives equal lists. Some 20 plans on two threads, at most 15 more for pairs; a change that bounds prove to
+ * be above the cap is not planned. watch may be NULL. Free with fit_list_free() in any case. */
 enum status fit_list_find(struct planner *planner, struct graph *graph, const struct scenario *scenario,
 	uint32_t devices, const struct fit_watch *watch, struct fit_list *list, struct error *error);
 /* Plans a scenario. OK; BAD_INPUT or INFEASIBLE: it has no plan, *error says why; CANCELLED, NO_MEMORY. */

@@ -195,14 +195,14 @@ int64_t plan_glance(const struct planning *planning, const struct plan *plan)
 
 #define FAST_ROUNDS 3
 
-/* Where an arena needs more than its order's peak, the next round allows the peak as much less, and the program's own
- * order may be the fastest whose arena fits. */
-void plan_fast(const struct planning *planning, struct plan *plan, bool foretells, struct shortlist *list)
+/* Adds plans in the fastest orders found to a list, and the one of the least peak that they begin with, which it takes
+ * over. Where an arena needs more than its order's peak, the next round allows the peak as much less, and the program's
+ * own order may be the fastest whose arena fits. */
+static void plan_fast(const struct planning *planning, struct plan *plan, struct shortlist *list)
 {
 	int64_t over = 1;
-	bool climbs = scenario_order(planning->scenario) == ORDER_FAST && !foretells, tight = false, any = false;
-	struct plan_time_search search = search_of(
-		planning, plan, climbs ? TIME_CLIMBS : foretells ? TIME_FORETELLS : TIME_COMPARES);
+	bool climbs = scenario_order(planning->scenario) == ORDER_FAST, tight = false, any = false;
+	struct plan_time_search search = search_of(planning, plan, climbs ? TIME_CLIMBS : TIME_COMPARES);
 	for (int round = 0; round < (climbs ? 1 : FAST_ROUNDS) && over > 0 && !any && error_set(planning->error, OK) == OK;
 		round++) {
 		struct overlap_climb climb;
@@ -247,7 +247,7 @@ static void add_graph(const struct planning *planning, struct transformed *trans
 		add_program(planning, plan, list);   /* copies have their windows along it: in another one of a slightly lower
 												peak computation may wait for them */
 	else if (plan && !quick && plan->time && scenario_seeks_time(planning->scenario)) {
-		plan_fast(planning, plan, false, list);
+		plan_fast(planning, plan, list);
 		return;
 	}
 	shortlist_add(list, plan);

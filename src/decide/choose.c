@@ -3,32 +3,12 @@
  * Choices on the way to a plan (recomputation, sharding, cuts) count with models; order and layout show what they come
  * to. So plans are compared, by shortlist.c alone, and the stages are asked again with another wish: another share of
  * the memory cap, a rival sharding, the least memory. */
-#include <float.h>
-
 #include "decide.h"
 #include "solver/base/names.h"
 #include "src/scenario/knobs.h"
 #include "src/scenario/shard_mesh.h"
 
 #define SEEN_MOST 3
-
-/* A rival of a search's sharding. */
-struct candidate {
-	struct plan_wish wish;      /* that asks for it */
-	struct foretold comes_to;   /* foretold; once it is planned, the plan's. Else by its estimate alone */
-	bool open;                  /* not planned yet, nor known to come to nothing */
-	bool promised;              /* a strategy's own, which nothing but its plan may rule out while it has a chance */
-};
-
-/* Which is planned next, and when enough are. What plans come to beside what was foretold of them is held against all
- * others: none is taken to come off better than the best of these did. */
-struct candidates {
-	struct candidate candidate[SHARD_RIVALS];
-	uint32_t count, misses;     /* misses: plans in a row that were not better than the best */
-	bool foretold;              /* what each would come to: else all are planned */
-	struct foretold best;       /* what the best plan so far comes to */
-	double needs_off, time_off; /* of all plans so far, the least of: what it came to / what was foretold of it */
-};
 
 struct choosing {
 	const struct planning *planning;
@@ -38,8 +18,6 @@ struct choosing {
 	bool limited;               /* cut short */
 	bool left_out;              /* moves, which the cap may need */
 	uint32_t compared;          /* shardings planned so far */
-	uint32_t foretold;          /* shardings of which a few layers alone were planned */
-	struct few_layers *layers;  /* of a step with very many that are equal; else NULL */
 	struct plan *first;         /* of all */
 	bool capped;                /* auto, which found the first without the cap */
 	struct sharded *seen[SEEN_MOST]; /* auto: results whose rivals were compared already, each kept alive */
@@ -127,11 +105,6 @@ static bool choose_plan_wish(
 
 /* ---- rivals: planned memory and time decide between shardings ---- */
 
-static const struct sharding *candidate_sharding(const struct candidate *candidate)
-{
-	return &candidate->wish.first->rival[candidate->wish.rival - 1];
-}
-
 /* Whether an earlier result had this sharding already, itself or as a rival: it was compared then, and the best so far
  * only gets better. */
 static bool choose_has_seen(const struct choosing *choosing, const struct sharding *sharding)
@@ -146,105 +119,35 @@ static bool choose_has_seen(const struct choosing *choosing, const struct shardi
 	return seen;
 }
 
-/* What a search's result has beside what it found. What auto promises to be no slower than, experts' shardings, is
- * planned even where nothing keeps the cap so far. */
-static void candidates_list(const struct choosing *choosing, const struct plan *first, struct candidates *candidates)
+/* The rival of the least estimate that is still open; NULL: none is. */
+static uint32_t rival_next(const struct sharded *sharded, const bool *open)
 {
-	const struct sharded *sharded = first->sharded;
-	*candidates = (struct candidates) { .best = plan_came_to(first), .needs_off = DBL_MAX, .time_off = DBL_MAX };
+	uint32_t next = NONE;
 	FOR(i, sharded->rivals)
-		if (!choose_has_seen(choosing, &sharded->rival[i]))
-			candidates->candidate[candidates->count++] = (struct candidate) {
-				.wish = { .margin = first->fit_margin, .rival = 1 + i, .first = sharded },
-				.comes_to.time = sharded->rival_time[i], .open = true,
-				.promised = choosing->automatic && i < sharded->experts };
-}
-
-/* By so many thousandths a candidate may seem to be behind and is planned all the same. */
-#define SEEMS_NEAR 10
-#define MISSES_MOST 2      /* after so many plans in a row that were not better the rest is left */
-
-static void candidates_learn(struct candidates *candidates, const struct foretold *said, const struct foretold *came)
-{
-	double needs = said->needs > 0 ? (double)came->needs / (double)said->needs : 1,
-		   time = said->time > 0 ? (double)came->time / (double)said->time : 1;
-	candidates->needs_off = SMALLER(needs, candidates->needs_off);
-	candidates->time_off = SMALLER(time, candidates->time_off);
-}
-
-/* Of a step with very many equal layers: what each comes to. All are planned where that can't be foretold. False:
- * cancelled, or no memory. */
-static bool candidates_foretell(struct choosing *choosing, const struct plan *first, struct candidates *candidates)
-{
-	const struct planning *planning = choosing->planning;
-	struct foretold said[SHARD_RIVALS], own;
-	enum status status = few_layers_foretell(choosing->layers, planning, &first->sharded->sharding, &own);
-	for (uint32_t i = 0; i < candidates->count && status == OK; i++)
-		status = few_layers_foretell(
-			choosing->layers, planning, candidate_sharding(&candidates->candidate[i]), &said[i]);
-	if (status != OK)
-		return status == INFEASIBLE;
-	candidates_learn(candidates, &own, &candidates->best);
-	FOR(i, candidates->count)
-		candidates->candidate[i].comes_to = said[i];
-	candidates->foretold = true;
-	choosing->foretold += candidates->count;
-	return true;
-}
-
-/* Whether a candidate may still be the best. */
-static bool candidate_has_chance(
-	const struct candidates *candidates, const struct candidate *candidate, const struct goal *goal)
-{
-	const struct foretold *said = &candidate->comes_to;
-	struct foretold hope = { (int64_t)((double)said->needs * candidates->needs_off * (1000 - SEEMS_NEAR) / 1000),
-		(int64_t)((double)said->time * candidates->time_off * (1000 - SEEMS_NEAR) / 1000) };
-	return !candidates->foretold || (foretold_better(goal, &hope, &candidates->best) &&
-		(candidates->misses < MISSES_MOST || candidate->promised));
-}
-
-/* The most promising one, as a fast leader rules others out; NULL: none has a chance. */
-static struct candidate *candidates_next(struct candidates *candidates, const struct goal *goal)
-{
-	struct candidate *next = NULL;
-	FOR(i, candidates->count) {
-		struct candidate *candidate = &candidates->candidate[i];
-		if (candidate->open && candidate_has_chance(candidates, candidate, goal) &&
-			(!next || foretold_better(goal, &candidate->comes_to, &next->comes_to)))
-			next = candidate;
-	}
+		if (open[i] && (next == NONE || sharded->rival_time[i] < sharded->rival_time[next]))
+			next = i;
 	return next;
 }
 
-static void candidates_plan(struct choosing *choosing, struct candidates *candidates)
-{
-	const struct goal *goal = &choosing->list.goal;
-	struct candidate *next;
-	while (choose_goes_on(choosing) && (next = candidates_next(candidates, goal))) {
-		struct foretold came = { INT64_MAX, INT64_MAX };
-		bool any = choose_plan_wish(choosing, &next->wish, candidates->foretold || next->promised, &came),
-			 better = any && foretold_better(goal, &came, &candidates->best);
-		if (any)
-			candidates_learn(candidates, &next->comes_to, &came);
-		candidates->best = better ? came : candidates->best;
-		candidates->misses = better ? 0 : candidates->misses + 1;
-		next->open = false;
-	}
-}
-
 /* What search and experts count is what stays; order and layout add what comes and goes. Adds the first plan and its
- * rivals'. Takes the first plan over. */
+ * rivals', the fastest by estimate first, as a fast leader rules others out. What auto promises to be no slower than,
+ * experts' shardings, is planned even where nothing keeps the cap so far. Takes the first plan over. */
 static void choose_judge(struct choosing *choosing, struct plan *first)
 {
-	struct candidates candidates;
+	struct sharded *sharded = first->sharded;
+	bool open[SHARD_RIVALS];
 	choosing->limited |= first->limited;
 	shortlist_add(&choosing->list, plan_retain(first));
-	if (first->sharded && !choosing->limited && first->sharded->rivals > 0 && step_runs("choose.rivals")) {
-		candidates_list(choosing, first, &candidates);
-		if (!choosing->layers || candidates_foretell(choosing, first, &candidates))
-			candidates_plan(choosing, &candidates);
+	if (sharded && !choosing->limited && sharded->rivals > 0 && step_runs("choose.rivals")) {
+		FOR(i, sharded->rivals)
+			open[i] = !choose_has_seen(choosing, &sharded->rival[i]);
+		for (uint32_t i; choose_goes_on(choosing) && (i = rival_next(sharded, open)) != NONE; open[i] = false) {
+			struct plan_wish wish = { .margin = first->fit_margin, .rival = 1 + i, .first = sharded };
+			struct foretold came;
+			choose_plan_wish(choosing, &wish, choosing->automatic && i < sharded->experts, &came);
+		}
 		if (choosing->seens < SEEN_MOST)
-			choosing->seen[choosing->seens++] = sharded_retain(first->sharded);
+			choosing->seen[choosing->seens++] = sharded_retain(sharded);
 	}
 	plan_release(first);
 }
@@ -398,7 +301,6 @@ static void choose_say(const struct choosing *choosing, struct plan *plan)
 {
 	if (plan->sharded && choosing->compared > 1)
 		plan->compared = choosing->compared;
-	plan->foretold = choosing->foretold;
 	plan->limited |= choosing->limited;
 	if (choosing->left_out)
 		note(plan->notes, NOTE_LEFT_OUT "shardings that differ in one or two ops, as the step has many ops");
@@ -417,8 +319,7 @@ struct plan *choose_plan(const struct planning *planning, const struct plan *riv
 	struct plan_wish wish = first_wish(planning->scenario);
 	struct plan *first = plan_once(planning, &wish, false), *plan = NULL;
 	choosing.first = first;
-	if (first && (!first->sharded || !choosing.automatic ||
-		few_layers_new(planning, first->sharded->shared, &choosing.layers) == OK))
+	if (first)
 		choose_among(&choosing);
 	if (planning->error->status == OK)
 		plan = shortlist_take(&choosing.list);
@@ -427,7 +328,6 @@ struct plan *choose_plan(const struct planning *planning, const struct plan *riv
 		choose_say(&choosing, plan);
 	FOR(i, choosing.seens)
 		sharded_release(choosing.seen[i]);
-	few_layers_free(choosing.layers);
 	plan_release(first);
 	return plan;
 }

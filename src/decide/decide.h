@@ -8,7 +8,6 @@
  *     choose     the table of candidates, and the loop over them
  *     rounds     how much of the cap is left to order and layout
  *     variants   other scenarios that answer the one asked for: all kept, each schedule
- *     few_layers what plans of very many equal layers would come to
  *     moves      shardings of small graphs, judged by plans alone
  *     slowdown   time over memory: bound, plans, published strategies */
 #pragma once
@@ -86,37 +85,12 @@ void plan_each_order(const struct planning *planning, struct transformed *transf
 	bool quick, struct shortlist *list);
 /* All stages. A new reference or NULL. */
 struct plan *plan_once(const struct planning *planning, const struct plan_wish *wish, bool quick);
-/* Adds plans in the fastest orders found to a list, and the one that they begin with: of the least peak (of a step
- * split over devices), which it takes over. foretells: of a few layers, to draw out from. What went wrong is the
- * error's status. */
-void plan_fast(const struct planning *planning, struct plan *plan, bool foretells, struct shortlist *list);
 /* Picoseconds of a step in an order that a few passes find, mostly within 3 % of what a search comes to; -1: none, or
  * the error's status. */
 int64_t plan_glance(const struct planning *planning, const struct plan *plan);
 /* What the plan that was chosen says besides: the step in the program's order, and where orders for time were sought
  * the bound on the step. OK or NO_MEMORY. O(plan). */
 enum status plan_finish(struct plan *plan, const struct rules *rules);
-
-/* few_layers: what a plan of a step with very many equal layers would come to, from plans of the same step with few
- * of them.
- *
- * A plan grows by what a layer adds to it. So a sharding of the whole step, cut down to a few layers and to a few more,
- * is planned twice, and both plans are drawn out to all layers. That chooses which shardings are planned whole; it is
- * never shown as an answer. */
-
-/* The few layers, made once for all shardings of a step. */
-struct few_layers;
-
-/* Cuts down the step that a sharding is of. *layers NULL: planning few layers in its place would save little, or the
- * step has none that can be left out. OK, NO_MEMORY or CANCELLED with the error's text. Free it with few_layers_free().
- * O(graph). */
-enum status few_layers_new(
-	const struct planning *planning, const struct shared_units *shared, struct few_layers **layers);
-void few_layers_free(struct few_layers *layers);
-
-/* What a sharding of the whole step would come to. OK; INFEASIBLE: nothing can be foretold; else the error's status. */
-enum status few_layers_foretell(const struct few_layers *layers, const struct planning *planning,
-	const struct sharding *sharding, struct foretold *foretold);
 
 /* What the first pass of choose_plan() wishes. */
 struct plan_wish first_wish(const struct scenario *scenario);

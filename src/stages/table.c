@@ -739,12 +739,12 @@ static struct transformed *step_result(const struct step *step, struct job *job)
 }
 
 /* Runs the steps from first on. Takes over result, NULL when out of memory, and the job's references. */
-static struct transformed *run_steps(struct job *job, size_t first, struct transformed *result)
+static struct transformed *run_steps(struct job *job, struct transformed *result)
 {
 	struct stage_context *stage = job->stage;
 	if (!result)
 		fail_memory(job->error);
-	for (size_t i = first; i < COUNT_OF(steps) && result; i++) {
+	for (size_t i = 0; i < COUNT_OF(steps) && result; i++) {
 		if (!steps[i].wanted(job))
 			continue;
 		struct transformed *next = step_result(&steps[i], job);
@@ -794,22 +794,5 @@ struct transformed *stage_transform(struct stage_context *stage, struct graph *i
 		.fit_peak = -1,
 		.quick = quick,
 		.error = error };
-	return run_steps(&job, 0, transformed_new(graph_retain(input), "", NULL, NULL, NULL, -1));
-}
-
-struct transformed *stage_transform_sharded(struct stage_context *stage, struct sharded *sharded,
-	const struct scenario *scenario, const struct plan_wish *wish, struct error *error)
-{
-	struct job job = { .stage = stage,
-		.given = sharded->shared->graph,
-		.graph = sharded->device,
-		.scenario = scenario,
-		.wish = wish,
-		.sharded = sharded_retain(sharded),
-		.fit_peak = -1,
-		.error = error };
-	size_t first = 0;
-	while (steps[first].run != run_shard)
-		first++;
-	return run_steps(&job, first + 1, transformed_new(graph_retain(sharded->device), "", sharded, NULL, NULL, -1));
+	return run_steps(&job, transformed_new(graph_retain(input), "", NULL, NULL, NULL, -1));
 }

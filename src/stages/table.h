@@ -13,9 +13,6 @@
  * can't give. */
 struct transformed *stage_transform(struct stage_context *stage, struct graph *input, const struct scenario *scenario,
 	const struct plan_wish *wish, bool quick, struct error *error);
-/* The same of a step that is sharded already: the steps behind sharding alone. */
-struct transformed *stage_transform_sharded(struct stage_context *stage, struct sharded *sharded,
-	const struct scenario *scenario, const struct plan_wish *wish, struct error *error);
 
 /* Notes what scaling a graph has taken for granted, a line each. */
 void scale_notes(char notes[NOTES_BYTES], const struct graph *graph, const struct scale_report *report);

@@ -121,10 +121,6 @@ static void report_write_search(const struct plan *plan, FILE *stream)
 	if (plan->compared > 1)
 		fprintf(stream, "  %-22s %u planned, by planned memory and simulated step; nothing is proved of other meshes\n",
 			"the best of", plan->compared);
-	if (plan->foretold > 0)
-		fprintf(stream,
-			"  %-22s %u shardings, each planned with a few of the equal layers, to see which are worth a whole plan\n",
-			"foretold", plan->foretold);
 	if (sharded->space && sharded->patterns > 0)
 		fprintf(stream, "  %-22s %s: %u of them; %u ops folded\n", "searched", sharded->space, sharded->patterns,
 			sharded->folded);

@@ -313,8 +313,6 @@ void shard_write_json(const struct plan *plan, struct json *json)
 	bool whole = !plan_cut_short(plan);
 	if (whole && plan->compared > 1)
 		json_write_integer(json, "compared", plan->compared);
-	if (whole && plan->foretold > 0)
-		json_write_integer(json, "foretold", plan->foretold);
 	write_proof(plan, json);
 	write_traffic(plan, json);
 	if (plan->time)

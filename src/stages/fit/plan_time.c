@@ -337,7 +337,7 @@ static enum status compare_orders(const struct plan_time_search *search, struct 
 	NEED(program >= 0);
 	request->ticks /= COMPARED_PART;
 	request->moves /= COMPARED_PART;
-	request->glance = search->how <= TIME_FORETELLS;
+	request->glance = search->how == TIME_GLANCES;
 	request->limit = program < search->limit && search->how > TIME_GLANCES ? program : search->limit;
 	enum status status = overlap_schedule(request, control, &found[0]);
 	const uint32_t *from = found[0].order;

@@ -50,7 +50,7 @@ struct plan_time_search {
 	int64_t limit;                 /* bytes that a peak keeps */
 	/* How: by a few passes alone; within the peak of the program's order; so, and then within the limit; limits are
 	 * climbed (overlap.h), with more effort. */
-	enum { TIME_GLANCES, TIME_FORETELLS, TIME_COMPARES, TIME_CLIMBS } how;
+	enum { TIME_GLANCES, TIME_COMPARES, TIME_CLIMBS } how;
 };
 /* Orders that keep the limit, the slowest first. Statuses as overlap_climb_orders(). */
 enum status plan_time_orders(

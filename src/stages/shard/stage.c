@@ -97,15 +97,6 @@ void shard_key_add(struct key *key, const struct scenario *scenario, const struc
 	}
 }
 
-struct key shard_key_of(const struct sharded *sharded, const struct scenario *scenario)
-{
-	struct key key = key_of("decided");
-	shard_key_add(&key, scenario, &(struct plan_wish) { .margin = MARGIN_NO_CAP }, false);
-	key_add(&key, sharded->shared->graph->fingerprint);
-	add_sharding(&key, sharded->shared->graph, &sharded->sharding);
-	return key;
-}
-
 /* What the memory cap leaves to what stays: earlier rounds have shown what comes and goes beside it. */
 int64_t shard_job_cap(const struct plan_wish *wish, const struct scenario *scenario)
 {

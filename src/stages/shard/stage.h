@@ -40,9 +40,6 @@ void shared_units_release(void *shared);
 /* Adds to a key what sharding depends on besides the graph. */
 void shard_key_add(struct key *key, const struct scenario *scenario, const struct plan_wish *wish, bool quick);
 
-/* The key of a decision that is already made, for sharded_of()'s result. */
-struct key shard_key_of(const struct sharded *sharded, const struct scenario *scenario);
-
 /* Shards a graph as the scenario asks. quick: by roles alone, whatever the strategy. A new reference (its key is the
  * caller's to set), or NULL: BAD_INPUT or INFEASIBLE with the reason: degrees that don't multiply to the number of
  * devices, a placement pin that can't be kept. */
