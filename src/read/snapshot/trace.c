@@ -230,8 +230,8 @@ static void trace_find_stacks(struct tracing *tracing)
 static void trace_choose(const struct tracing *tracing, double *from, double *to)
 {
 	size_t most = 0;
-	*from = -INFINITY;
-	*to = INFINITY;
+	*from = -HUGE_VAL;
+	*to = HUGE_VAL;
 	FOR_SIZE(i, tracing->spans) {
 		const struct span *span = &tracing->span[i];
 		size_t count = 0;
@@ -339,7 +339,7 @@ static enum status trace_find_growth(struct tracing *tracing, uint32_t device)
 	struct snapshot_facts facts;
 	char *grows = NULL;
 	tracing->snapshot = &whole;
-	enum status status = mark ? trace_take_device(tracing, device, -INFINITY, INFINITY) : fail_memory(tracing->error);
+	enum status status = mark ? trace_take_device(tracing, device, -HUGE_VAL, HUGE_VAL) : fail_memory(tracing->error);
 	FOR_SIZE(i, status == OK ? tracing->spans : 0) {
 		if (!tracing->span[i].step)
 			continue;
