@@ -6,6 +6,7 @@ defaults where a file leaves them out.
 """
 from draft import Bad, integer, items, read_json, text_member
 from layers import Net
+from towers import TOWERS
 
 MOST = {"batch": 1 << 20, "seq": 1 << 20, "layers": 4096, "vocab": 1 << 30}
 KEPT = "kernels keep what goes into them: a causal convolution, linear attention or a state-space scan is one op"
@@ -657,12 +658,15 @@ FAMILIES = {
                    "dense": {"gated": False, "bias": True}},
 }
 FAMILIES["gemma4_unified_text"] = {**FAMILIES["gemma4_text"]}
+FAMILIES["modernbert"] = {**FAMILIES["modernbert-decoder"]}
 KIN = {"gemma3n": "gemma3n_text", "qwen3_5": "qwen3_5_text", "qwen3_5_moe": "qwen3_5_moe_text", "gemma4": "gemma4_text", "gemma4_unified": "gemma4_unified_text",
        "refinedweb": "falcon", "refinedwebmodel": "falcon"}
 
 
 def find(file):
     """The family and the keys of a file's text model."""
+    if text_member(file, "model_type") in TOWERS:
+        return file["model_type"], file
     part = file.get("text_config") if isinstance(file.get("text_config"), dict) else {}
     for keys in (part, file):
         name = text_member(keys, "model_type") or ""
@@ -691,11 +695,18 @@ def read(stream, options):
         raise Bad("expected an object")
     name, keys = find(file)
     c, asked = Config({**{key: file[key] for key in ("tie_word_embeddings",) if key in file}, **keys}), wanted(options.dims)
+    c.file["vocab_size"] = asked["vocab"] or c.find("vocab_size")
+    if name in TOWERS:
+        net = Net(asked["batch"], asked["seq"] or min(8192, c.size("max_target_positions", normal=77)))
+        said = Config(c.find("text_config") if isinstance(c.find("text_config"), dict) else c.file)
+        said = said.size("num_hidden_layers", normal=0, least=0)
+        TOWERS[name](net, c, asked["layers"] if asked["layers"] != said else 0)   # else each tower has its own
+        return net.draft.records(name, {"format": "Hugging Face config.json", "version": name, "assumed": [
+            "norms of the two encoders' results, and dropout, are left out"]}, source="tidemark model", batch=net.batch)
     layers = asked["layers"] or c.size("num_hidden_layers", "n_layer", "n_layers", "num_layers", normal=0, least=0) or len(
         items(c.find("layer_types", "layers_block_type"))) or len(c.text("hybrid_override_pattern"))
     if not 1 <= layers <= MOST["layers"]:
         raise Bad(f"num_hidden_layers is {layers}: expected a number from 1 to {MOST['layers']}")
-    c.file["vocab_size"] = asked["vocab"] or c.find("vocab_size")
     net = Net(asked["batch"], asked["seq"] or min(8192, c.size("max_position_embeddings", "n_positions", normal=2048)))
     build(net, c, FAMILIES[name], layers)
     assumed = [KEPT, "products that the library joins or cuts have the same parameters; dropout is left out"]
