@@ -7,6 +7,7 @@
 #define ROW     19.0
 #define BAR     13.0
 #define BARE    30.0 /* from the bars to the end of the axis' name */
+#define SECONDS_MOST 1e6 /* a file that says more is a joke */
 #define VISIBLE 0.3  /* points: what is narrower has no colour that one could look up */
 
 /* Okabe and Ito's, as in the other figures. */
@@ -159,10 +160,10 @@ enum status figure_needs(
 		FOR_INT(part, BAR_PARTS)
 			next->part[part] = (double)curve[i].part[part];
 		most = fmax(most, bars_sum(next));
-		if (curve[i].seconds > 0)
+		bool timed = curve[i].seconds > 0 && curve[i].seconds < SECONDS_MOST;
+		if (timed)
 			figure_time_text((int64_t)(curve[i].seconds * (double)PICOSECONDS), time, sizeof time);
-		PRINT_TO(next->said, "%s%s%s", BYTES((int64_t)bars_sum(next)), curve[i].seconds > 0 ? ", " : "",
-			curve[i].seconds > 0 ? time : "");
+		PRINT_TO(next->said, "%s%s%s", BYTES((int64_t)bars_sum(next)), timed ? ", " : "", timed ? time : "");
 	}
 	struct bars bars = { curves_title(curve, curves, paper.width, title), counts, "", bar_colours, bar_names,
 		(double)axis_unit((int64_t)most, &unit), bar, rows, BAR_PARTS };

@@ -57,7 +57,8 @@ static enum status take_set(struct sweep_table *table, json_t *set, struct swept
 static double sweep_file_number_of(const json_t *record, const char *name)
 {
 	const json_t *value = json_object_get(record, name);
-	return json_is_number(value) && json_number_value(value) >= 0 ? json_number_value(value) : -1;
+	double number = json_is_number(value) ? json_number_value(value) : -1;
+	return number >= 0 && number <= (double)BYTES_MAX ? number : -1;
 }
 
 /* The next row; its knobs are in set. */
@@ -195,7 +196,7 @@ static enum status take_whole(
 		status = status != OK ? status : json_is_array(list) ? take_configuration(table, one, error)
 			: take_way(table, one, ways, error);
 	json_decref(object);
-	return status;
+	return json_memory_failed() ? fail_memory(error) : status;
 }
 
 static enum status sweep_file_take_line(struct sweep_table *table, const char *text, size_t size, struct error *error)

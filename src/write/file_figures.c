@@ -106,6 +106,9 @@ static enum status file_figure_take_plan(
 			(int)plan_file_group(one) };
 		if (!box->name)
 			return fail_memory(error);
+		if (box->first < 0 || box->first >= box->end || box->end > boxes->end || box->offset < 0 || box->offset > BYTES_MAX ||
+			box->bytes < 0 || box->bytes > BYTES_MAX)
+			return refuse(error, "layout.buffers[%zu]: offset, bytes, first and last, within the order, were expected", i);
 	}
 	return OK;
 }

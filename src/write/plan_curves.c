@@ -36,8 +36,9 @@ enum timeline_group plan_file_group(const json_t *buffer)
 }
 
 /* Workspaces are there while their op runs. */
-static bool add_workspaces(const json_t *ops, const json_t *list, struct curve *curve)
+static enum status add_workspaces(const json_t *ops, const json_t *list, struct curve *curve, struct error *error)
 {
+	json_memory_failed();
 	json_t *position = json_array_size(list) ? json_object() : NULL;
 	const json_t *one;
 	size_t i;
@@ -50,7 +51,8 @@ static bool add_workspaces(const json_t *ops, const json_t *list, struct curve *
 		valid = valid && at && add_bytes(one, curve, json_integer_value(at), json_integer_value(at), GROUP_WORKSPACE);
 	}
 	json_decref(position);
-	return valid;
+	return json_memory_failed() ? fail_memory(error) : valid ? OK
+		: refuse(error, "layout.workspaces: bytes of ops of the order were expected");
 }
 
 static enum status plan_curves_sum_up(const json_t *plan, struct curve *curve, struct error *error)
@@ -68,8 +70,7 @@ static enum status plan_curves_sum_up(const json_t *plan, struct curve *curve, s
 	json_array_foreach(buffers, i, buffer)
 		if (!add_buffer(buffer, curve))
 			return refuse(error, "layout.buffers[%zu]: bytes, first and last, within the order, were expected", i);
-	if (!add_workspaces(ops, json_object_get(layout, "workspaces"), curve))
-		return refuse(error, "layout.workspaces: bytes of ops of the order were expected");
+	TRY(add_workspaces(ops, json_object_get(layout, "workspaces"), curve, error));
 	curve->peak = -1;
 	FOR(at, curve->ops) {
 		FOR_INT(group, GROUP_COUNT) {
