@@ -117,7 +117,8 @@ enum status fit_plan(struct planner *planner, struct graph *graph, const struct 
 		return error->status;
 	const struct plan_speed *speed = &plan->speed;
 	int64_t count = speed->tokens > 0 ? speed->tokens : speed->samples, time = plan_step_time(plan);
-	*came = (struct fit_came){ .needs = plan_verdict(plan).needed, .tokens = speed->tokens > 0,
+	struct verdict verdict = plan_verdict(plan);
+	*came = (struct fit_came){ .needs = verdict.needed, .fits = fits_runs(verdict.fits), .tokens = speed->tokens > 0,
 		.step = larger_of(time < 0 ? speed->time : time, 0) };
 	came->rate = came->step > 0 ? (double)count / ((double)came->step * 1e-12) : 0;
 	notes_guesses(plan->transformed->notes, came->guesses);

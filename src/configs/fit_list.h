@@ -21,6 +21,7 @@ extern const char *const fit_meaning_names[FIT_MEANING_COUNT], *const fit_meanin
 /* What a plan comes to. */
 struct fit_came {
 	int64_t needs, step;   /* bytes, the ledger's sum, on the device that needs most; picoseconds of a step */
+	bool fits;   /* the device's memory, as far as is known */
 	double rate;   /* tokens, or where it has none samples, of a second and all devices */
 	bool tokens;
 	char guesses[GUESSES_BYTES];   /* notes_guesses() */

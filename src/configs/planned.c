@@ -3,7 +3,7 @@
 #include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 #include "config_search.h"
-#include "src/plan/verdict.h"
+#include "fit_list.h"
 #include "src/scenario/device_figures.h"
 
 void config_knobs(const struct config *config, struct scenario *scenario)
@@ -90,30 +90,23 @@ char *config_set_text(const struct scenario *scenario, char *text, size_t size)
 static enum status config_plan(struct planner *planner, struct graph *graph, const struct scenario *base,
 	struct config_entry *entry, struct error *error)
 {
-	struct scenario scenario;
+	OWN(scenario) scenario;
 	struct error why = { 0 };
+	struct fit_came came;
 	if (scenario_copy(&scenario, base) != OK)
 		return fail_memory(error);
 	config_knobs(&entry->config, &scenario);
-	struct plan *plan = planner_run(planner, graph, &scenario, PLAN_UNPROVED, &why);
-	scenario_done(&scenario);
-	entry->planned = (struct config_planned) { .tried = true };
-	if (!plan) {
-		PRINT_TO(entry->planned.reason, "%.*s", (int)sizeof entry->planned.reason - 1,
-			why.text);
-		return why.status == NO_MEMORY || why.status == CANCELLED ? fail(error, why.status, "%s", why.text) : OK;
+	enum status status = fit_plan(planner, graph, &scenario, &came, &why);
+	entry->planned = (struct config_planned) { .tried = status != CANCELLED, .known = status == OK };
+	if (status == NO_MEMORY || status == CANCELLED)
+		return fail(error, status, "%s", why.text);
+	if (status == OK) {
+		entry->planned.fits = came.fits;
+		entry->planned.needs = came.needs;
+		entry->planned.time = came.step;
+	} else {
+		PRINT_TO(entry->planned.reason, "%.*s", (int)sizeof entry->planned.reason - 1, why.text);
 	}
-	if (plan->limited) {
-		plan_release(plan);
-		entry->planned.tried = false;
-		return fail(error, CANCELLED, "cancelled");
-	}
-	struct verdict verdict = plan_verdict(plan);
-	entry->planned.known = true;
-	entry->planned.fits = fits_runs(verdict.fits);
-	entry->planned.needs = verdict.needed;
-	entry->planned.time = plan->speed.time;
-	plan_release(plan);
 	return OK;
 }
 
