@@ -260,14 +260,14 @@ bool check_allocator(const struct buffers *buffers, bool expandable, int64_t lim
 	return fine;
 }
 
-/* Two steps, or of a trace one: what is there all along, the optimizer's state from where it is first read, and what
+/* Three steps, or of a trace one: what is there all along, the optimizer's state from where it is first read, and what
  * comes and goes in each step. */
-enum status check_two_steps(const struct check *check, struct arena *arena, struct buffers *buffers)
+enum status check_three_steps(const struct check *check, struct arena *arena, struct buffers *buffers)
 {
 	const struct graph *graph = check->graph;
-	int64_t ops = larger_of(graph->ops, 1), steps = graph_of_allocations(check->input) ? 1 : 2;
-	NEED(ROOM(arena, buffers->lower, 2 * (size_t)check->items) &&
-		ROOM(arena, buffers->upper, 2 * (size_t)check->items) && ROOM(arena, buffers->size, 2 * (size_t)check->items));
+	int64_t ops = larger_of(graph->ops, 1), steps = graph_of_allocations(check->input) ? 1 : 3;
+	NEED(ROOM(arena, buffers->lower, 3 * (size_t)check->items) &&
+		ROOM(arena, buffers->upper, 3 * (size_t)check->items) && ROOM(arena, buffers->size, 3 * (size_t)check->items));
 	for (int64_t k = 0; k < steps * check->items; k++) {
 		uint32_t item = (uint32_t)(k % check->items), i = buffers->n;
 		int64_t begin = k / check->items * ops, lower = begin + check->first[item], upper = begin + check->last[item] + 1;

@@ -115,7 +115,7 @@ static enum status check_ledger(struct check *check, struct verdict *verdict)
 	return OK;
 }
 
-/* Whether fully_shard runs the step, and its buffers or those of two steps. */
+/* Whether fully_shard runs the step, and its buffers of two steps, or those of three. */
 static enum status verdict_buffers_of(
 	struct check *check, struct arena *arena, struct buffers *buffers, bool *fully_shard)
 {
@@ -123,7 +123,7 @@ static enum status verdict_buffers_of(
 	if ((check->sharded || check->as_planned) && !check->pipelined && !scenario_pipelines(&check->scenario))
 		TRY(fsdp_buffers(&step, arena, buffers));
 	*fully_shard = buffers->n > 0;
-	return *fully_shard ? OK : check_two_steps(check, arena, buffers);
+	return *fully_shard ? OK : check_three_steps(check, arena, buffers);
 }
 
 static enum status check_verdict(struct check *check)
@@ -165,7 +165,7 @@ static enum status check_verdict(struct check *check)
 	TRY(check_fits(check, &verdict));
 	TRY(asked_words(check, "allocator", knob_text(K_allocator, verdict.allocator, text, sizeof text)));
 	TRY(asked_words(check, "verdict", verdict_text(&verdict, text, sizeof text)));
-	check_passed(check, "what the plan needs in each allocator over two steps, part by part, and whether that fits");
+	check_passed(check, "what the plan needs in each allocator over three steps, part by part, and whether that fits");
 	return OK;
 }
 

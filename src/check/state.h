@@ -134,8 +134,8 @@ bool check_program_keeps_pins(const struct check *check);
 /* PyTorch's caching allocator within a limit: reserved, breaks and retries of what is got; false: out of memory.
  * O(buffers * blocks). */
 bool check_allocator(const struct buffers *buffers, bool expandable, int64_t limit, struct allocated *got);
-/* The file's order over two steps. In the arena; OK or NO_MEMORY. */
-enum status check_two_steps(const struct check *check, struct arena *arena, struct buffers *buffers);
+/* The file's order over three steps. In the arena; OK or NO_MEMORY. */
+enum status check_three_steps(const struct check *check, struct arena *arena, struct buffers *buffers);
 
 /* sizes: a step at another batch or sequence, held against the one that it was made of. */
 

@@ -55,7 +55,8 @@ enum status plan_allocate(struct plan *plan, bool expandable)
 		TRY(fsdp_buffers(&step, &arena, &buffers));
 	plan->fully_shard = buffers.n > 0;
 	if (buffers.n == 0)
-		TRY(allocator_buffers(plan->ordered, plan->laid_out, graph_of_allocations(plan->input) ? 1 : 2, &arena, &buffers));
+		TRY(allocator_buffers(plan->ordered, plan->laid_out,
+			graph_of_allocations(plan->input) ? 1 : ALLOCATOR_STEPS, &arena, &buffers));
 	limit = limit < 0 ? -1 : larger_of(limit - verdict_ahead(plan, allocator) - verdict_buffers(plan), 0);
 	NEED(layout_holds(&buffers, expandable, limit, allocated));
 	if (said > 0)   /* of a trace's own buffers, several of which are one tensor here */
@@ -175,7 +176,7 @@ static char *verdict_allocator_text(const struct verdict *verdict, char *text, s
 				a == (int)verdict->allocator ? "judged: " : "", names[a],
 				verdict_bytes(verdict->by[a], &scale, bytes, sizeof bytes));
 	if (verdict->fits == FITS_YES && verdict->retries > 0)
-		words_add(&words, "; gives memory back %u times in two steps", verdict->retries);
+		words_add(&words, "; gives memory back %u times", verdict->retries);
 	return text;
 }
 

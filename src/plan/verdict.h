@@ -41,7 +41,7 @@ struct verdict {
 	int64_t part[LEDGER_PARTS]; /* add up to needed */
 	int64_t needed, cap;        /* cap < 0: there is none */
 	int64_t by[ALLOCATOR_EXPANDABLE + 1]; /* needed with each allocator; < 0: unknown */
-	uint32_t retries;           /* how often in two steps cached memory goes back to the device */
+	uint32_t retries;           /* how often in these steps cached memory goes back to the device */
 };
 
 /* The one place that decides. O(storages). */

@@ -20,7 +20,7 @@
 		"good") \
 	X("hole", "free bytes between buffers at one op") \
 	X("fragmentation", "how far the arena is above the peak") \
-	X("needs", "what a device needs in all: arena, or the least limit at which two steps hold in PyTorch's " \
+	X("needs", "what a device needs in all: arena, or the least limit at which three steps hold in PyTorch's " \
 		"allocator, simulated; with what is gathered ahead, buffers and context") \
 	X("AS PLANNED ONLY", "within the memory cap at the plan's addresses, not in PyTorch") \
 	X("holes", "memory that an allocator has and no tensor uses while the most is live") \

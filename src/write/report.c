@@ -209,7 +209,7 @@ static void report_write_verdict(const struct plan *plan, FILE *stream)
 				verdict.part[part] > 0 ? ledger[part].remark : "a device's, or of a limit of 4 GiB and more");
 	line(stream, "needs", verdict.needed, plan->allocator == ALLOCATOR_PLAN ? "at the plan's addresses"
 		: plan->fully_shard ? "under fully_shard: the least limit at which two steps hold"
-		: "in PyTorch: the least limit at which two steps hold");
+		: "in PyTorch: the least limit at which three steps hold");
 	if (verdict.cap >= 0)
 		line(stream, "memory cap", verdict.cap, "");
 	fprintf(stream, "  %s\n", verdict_text(&verdict, text, sizeof text));

@@ -56,7 +56,8 @@ static char *fit_name(const char *set, char *text, size_t size)
 	static const struct { const char *set, *name; } names[] = { { "recompute=auto", "recompute, chosen ops" },
 		{ "recompute=full", "recompute, every layer" }, { "recompute=every:2", "recompute, each second layer" },
 		{ "recompute=selective", "recompute, attention scores" }, { "recompute=knapsack:50%", "recompute, half by PyTorch" },
-		{ "offload=on", "offload" }, { "allocator=expandable", "expandable segments" }, { "order=auto", "another order" },
+		{ "offload=on", "offload" }, { "offload=states", "moments on the host" },
+		{ "allocator=expandable", "expandable segments" }, { "order=auto", "another order" },
 		{ "loss_chunks=8", "loss, an eighth at a time" }, { "moments=bf16", "bf16 moments" }, { "strategy=zero", "" },
 		{ "strategy=megatron", "" } };
 	struct words words = { text, size, 0 };

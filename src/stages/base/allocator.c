@@ -51,7 +51,7 @@ enum status allocator_needs(const struct ordered *ordered, const struct laid_out
 	*bytes = laid_out->layout.arena;
 	if (allocator == ALLOCATOR_PLAN)
 		return OK;
-	TRY(allocator_buffers(ordered, laid_out, 2, &arena, &buffers));
+	TRY(allocator_buffers(ordered, laid_out, ALLOCATOR_STEPS, &arena, &buffers));
 	NEED(layout_holds(&buffers, allocator == ALLOCATOR_EXPANDABLE, scenario_budget(scenario), &allocated));
 	*bytes = allocated.least;
 	return OK;

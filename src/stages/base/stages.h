@@ -86,12 +86,17 @@ struct ordered *ordered_again(const struct ordered *from, const struct scenario 
 	const char *winner, struct error *error);
 struct laid_out *stage_layout(struct stage_context *stage, const struct ordered *ordered,
 	const struct scenario *scenario, bool quick, struct error *error);
+/* Steps that must hold: what the first leaves changes the second, and where cached memory goes back to the device, the
+ * third, too. */
+#define ALLOCATOR_STEPS 3
+
 /* Buffers of some steps with one allocator: each finds what the one before has left. The optimizer's state is made
  * where it is first used, and what a step leaves, such as its loss, goes where the next step makes it anew. In the
  * arena; OK or NO_MEMORY. O(steps * items). */
 enum status allocator_buffers(const struct ordered *ordered, const struct laid_out *laid_out, int64_t steps,
 	struct arena *arena, struct buffers *buffers);
-/* What a step needs with nothing beside it: its arena, or the least limit at which two steps hold. OK or NO_MEMORY. */
+/* What a step needs with nothing beside it: its arena, or the least limit at which these steps hold. OK or NO_MEMORY.
+ */
 enum status allocator_needs(const struct ordered *ordered, const struct laid_out *laid_out,
 	const struct scenario *scenario, int64_t *bytes);
 
