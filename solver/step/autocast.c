@@ -37,6 +37,7 @@ struct casting {
 	struct value *value;   /* [tensors] */
 	struct memory *memory; /* [storages] */
 	uint32_t *op;          /* [ops] the draft's op */
+	bool captured;         /* the graph says where memory is let go of */
 	bool *forward;         /* [ops] of the forward pass, or runs it again */
 	bool *inside;          /* [ops] of an attention in plain ops, which computes in f32 */
 	uint32_t *stood;       /* [reads] what stood for an operand while its op is copied */
@@ -61,7 +62,18 @@ static enum rule_autocast listed(const struct casting *run, uint32_t op)
 
 static int64_t elements_of(const struct casting *run, uint32_t tensor)
 {
-	return run->graph->tensor[tensor].bytes * 8 / dtype_bits[run->graph->tensor[tensor].dtype];
+	const struct tensor *record = &run->graph->tensor[tensor];
+	return dtype_bits[record->dtype] ? record->bytes * 8 / dtype_bits[record->dtype] : record->bytes;
+}
+
+static struct memory *storage_state(const struct casting *run, uint32_t tensor)
+{
+	return &run->memory[run->graph->tensor[tensor].storage];
+}
+
+static uint32_t first_result(const struct graph *graph, uint32_t op)
+{
+	return graph_argument(graph, op, csr_length(&graph->reads, op));
 }
 
 static bool floats(const struct casting *run, uint32_t tensor)
@@ -132,9 +144,9 @@ static bool adds_bias(const struct casting *run, uint32_t op)
 	const struct graph *graph = run->graph;
 	if (!(rules_traits(run->rules, graph->op[op].type) & TRAIT_ADDITION) || csr_length(&graph->reads, op) != 2)
 		return false;
-	const struct tensor *bias = &graph->tensor[graph_argument(graph, op, 1)];
-	uint32_t writer = graph->storage[graph->tensor[graph_argument(graph, op, 0)].storage].allocator;
-	return writer != NONE && bias->dims == 1 && run->memory[bias->storage].trained &&
+	uint32_t bias = graph_argument(graph, op, 1),
+			 writer = graph->storage[graph->tensor[graph_argument(graph, op, 0)].storage].allocator;
+	return writer != NONE && graph->tensor[bias].dims == 1 && storage_state(run, bias)->trained &&
 		listed(run, writer) == AUTOCAST_NARROW && same_module(run, writer, op);
 }
 
@@ -209,10 +221,11 @@ static void look_ahead(struct casting *run)
 		if (op_releases(&graph->op[op]) || (back && listed(run, op) == AUTOCAST_WIDE_RESULT))
 			continue;
 		if (graph_is_view(graph, op) && csr_length(&graph->writes, op) == 1 && csr_length(&graph->reads, op) > 0) {
-			uint32_t result = graph_argument(graph, op, csr_length(&graph->reads, op));
+			uint32_t result = first_result(graph, op);
 			struct value *value = &run->value[result];
 			bool late = value->readers[0] == 0, alone = late ? value->readers[1] > 0 : value->readers[0] == 1;
-			int64_t more = elements_of(run, result) - elements_of(run, graph_argument(graph, op, 0));
+			uint32_t of = seen_by(run, op, result);
+			int64_t more = of == NONE ? -1 : elements_of(run, result) - elements_of(run, of);
 			product = value->early = floats(run, result) && alone && !value->others[late] && (back ? more == 0 : more >= 0);
 		}
 		FOR_ITEMS(read, &graph->reads, op) {
@@ -236,12 +249,17 @@ static void begin_op(struct casting *run, uint32_t op, const char *type, uint32_
 static uint32_t cast_to(struct casting *run, uint32_t op, uint32_t made, enum dtype dtype)
 {
 	begin_op(run, op, "aten._to_copy.default", made);
-	return build_output(&run->build, dtype, build_shape(&run->build, made));
+	uint32_t cast = build_output(&run->build, dtype, build_shape(&run->build, made));
+	if (cast != NONE) { /* of tensors without a shape, too */
+		const struct tensor *of = draft_tensor_at(run->build.draft, made);
+		draft_tensor_at(run->build.draft, cast)->bytes = of->bytes * dtype_bits[dtype] / dtype_bits[of->dtype];
+	}
+	return cast;
 }
 
 static bool is_cached(const struct casting *run, uint32_t tensor)
 {
-	return run->memory[run->graph->tensor[tensor].storage].trained && run->graph->tensor[tensor].alias == NONE;
+	return storage_state(run, tensor)->trained && run->graph->tensor[tensor].alias == NONE;
 }
 
 /* A tensor in the format in which an op reads it. The forward pass casts parameters once, and what a norm works on; the
@@ -250,7 +268,7 @@ static uint32_t cast_for(struct casting *run, uint32_t op, uint32_t partner, uin
 {
 	bool forward = run->forward[op], saved = saved_of(run, tensor) != NONE, cached = is_cached(run, tensor);
 	uint32_t found = NONE, best = 0;
-	run->memory[run->graph->tensor[tensor].storage].uses += cached && forward;
+	storage_state(run, tensor)->uses += cached && forward;
 	for (uint32_t c = run->value[tensor].last; c != NONE; c = run->cast[c].next) {
 		const struct cast *cast = &run->cast[c];
 		bool same = same_module(run, cast->op, op), shared = forward ? (cached && cast->region == run->region) ||
@@ -271,18 +289,18 @@ static uint32_t cast_for(struct casting *run, uint32_t op, uint32_t partner, uin
 /* From here on a tensor is its cast. */
 static void becomes(struct casting *run, uint32_t op, uint32_t tensor, enum dtype dtype)
 {
-	run->tensor[tensor] = run->memory[run->graph->tensor[tensor].storage].let_go =
+	run->tensor[tensor] = storage_state(run, tensor)->let_go =
 		cast_to(run, op, run->tensor[tensor], dtype);
 }
 
 static void flush_pending(struct casting *run)
 {
-	if (run->pendings && run->held != NONE)
+	if (run->pendings && run->held != NONE && run->captured)
 		begin_op(run, run->product, RELEASE_TYPE, run->held);
 	run->held = NONE;
 	FOR_INT(parameters, 2)
 		FOR(i, run->pendings)
-			if (run->memory[run->graph->tensor[run->pending[i]].storage].gradient == parameters)
+			if (storage_state(run, run->pending[i])->gradient == parameters)
 				becomes(run, run->product, run->pending[i], DTYPE_F32);
 	run->pendings = 0;
 }
@@ -296,7 +314,7 @@ static void wait_or_flush(struct casting *run, uint32_t op, enum rule_autocast m
 		FOR_ITEMS(read, &graph->reads, op) {
 			const struct value *value = &run->value[read];
 			if (view && read == run->pending[i] && value->readers[0] + value->readers[1] == 1)
-				run->pending[i] = graph_argument(graph, op, csr_length(&graph->reads, op));
+				run->pending[i] = first_result(graph, op);
 			else
 				reads |= graph->tensor[read].storage == graph->tensor[run->pending[i]].storage;
 		}
@@ -376,8 +394,8 @@ static void cast_gradients(struct casting *run, uint32_t op, uint32_t partner, u
 			continue;
 		uint32_t operand = operand_of(run, partner, csr_length(&graph->writes, op) > 1 ? NONE : by, result, &taken);
 		bool narrow = dtype_now(run, result) == DTYPE_BF16, alone = operand != NONE &&
-			run->memory[graph->tensor[operand].storage].uses <= 1 && dtype_now(run, operand) == DTYPE_F32;
-		if (narrow && (alone || run->memory[graph->tensor[result].storage].gradient) &&
+			storage_state(run, operand)->uses <= 1 && dtype_now(run, operand) == DTYPE_F32;
+		if (narrow && (alone || storage_state(run, result)->gradient) &&
 			run->pendings < COUNT_OF(run->pending)) {
 			run->pending[run->pendings++] = result;
 			run->product = op;
@@ -410,7 +428,7 @@ static bool scales_norm(const struct casting *run, uint32_t op, uint32_t read)
 static uint32_t norm_ends(const struct casting *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
-	uint32_t result = graph_argument(graph, op, csr_length(&graph->reads, op));
+	uint32_t result = first_result(graph, op);
 	FOR_ITEMS(user, &graph->users, graph->tensor[result].storage) {
 		if (user <= op || !run->forward[user] || !same_module(run, user, op) || csr_length(&graph->writes, user) != 1)
 			continue;
@@ -428,15 +446,15 @@ static enum dtype format_read(
 {
 	const struct graph *graph = run->graph;
 	uint32_t writer = graph->tensor[read].writer, first = partner == NONE ? NONE
-		: graph_argument(graph, partner, csr_length(&graph->reads, partner));
+		: first_result(graph, partner);
 	bool statistic = writer != NONE && (rules_traits(run->rules, graph->op[writer].type) & TRAIT_STATISTICS) &&
-		graph_argument(graph, writer, csr_length(&graph->reads, writer)) != read;
+		first_result(graph, writer) != read;
 	if (writer != NONE && run->forward[op] && run->inside[writer] && !run->inside[op])
 		return DTYPE_BF16;
 	if (mode == AUTOCAST_WIDE || graph->op[op].phase == PHASE_UPDATE)
 		return DTYPE_F32;
 	if (graph_is_view(graph, op)
-		? run->value[graph_argument(graph, op, csr_length(&graph->reads, op))].early
+		? run->value[first_result(graph, op)].early
 		: mode == AUTOCAST_NARROW && !statistic)
 		return DTYPE_BF16;
 	for (uint32_t c = partner == NONE ? NONE : run->value[read].last; c != NONE; c = run->cast[c].next)
@@ -507,7 +525,7 @@ static void copy_op(struct casting *run, uint32_t op)
 /* What stands for an operand while its op is copied. */
 static void cast_operand(struct casting *run, uint32_t op, uint32_t partner, enum rule_autocast mode, uint32_t tensor)
 {
-	struct memory *memory = &run->memory[run->graph->tensor[tensor].storage];
+	struct memory *memory = storage_state(run, tensor);
 	bool computes = !run->forward[op] && !graph_is_view(run->graph, op);
 	run->tensor[tensor] = run->tensor[own_view(run, op, mode == AUTOCAST_NARROW, tensor)];
 	enum dtype dtype = floats(run, tensor) ? format_read(run, op, partner, mode, tensor) : dtype_now(run, tensor);
@@ -556,7 +574,7 @@ static void cast_op(struct casting *run, uint32_t op)
 static void cast_release(struct casting *run, uint32_t op)
 {
 	uint32_t tensor = graph_argument(run->graph, op, 0), stood = run->tensor[tensor],
-			 let_go = run->memory[run->graph->tensor[tensor].storage].let_go;
+			 let_go = storage_state(run, tensor)->let_go;
 	wait_or_flush(run, op, AUTOCAST_LIKE);
 	run->tensor[tensor] = let_go == NONE ? stood : let_go;
 	copy_op(run, op);
@@ -572,7 +590,7 @@ static void end_forward(struct casting *run, uint32_t op)
 		if (is_cached(run, t) && run->value[t].last != NONE) {
 			const struct cast *cast = &run->cast[run->value[t].last];
 			bool view = graph_is_view(graph, cast->op);
-			if (!run->value[view ? graph_argument(graph, cast->op, csr_length(&graph->reads, cast->op)) : t].kept)
+			if (!run->value[view ? first_result(graph, cast->op) : t].kept)
 				begin_op(run, op, RELEASE_TYPE, cast->made);
 		}
 }
@@ -583,7 +601,7 @@ static void cast_all(struct casting *run)
 	bool before = false;
 	for (uint32_t op = 0; op < graph->ops && run->build.status == OK; op++) {
 		bool again = run->forward[op] && graph->op[op].phase != PHASE_FORWARD;
-		if (run->region == 0 && graph->op[op].phase == PHASE_BACKWARD)
+		if (run->region == 0 && graph->op[op].phase == PHASE_BACKWARD && run->captured)
 			end_forward(run, op);
 		run->region += again && !before;
 		before = again;
@@ -620,9 +638,9 @@ static enum status cast_prepare(struct casting *run, struct error *error)
 		run->memory[s].let_go = NONE;
 	enum status status = update_groups_find(graph, run->rules, &groups, error);
 	for (uint32_t g = 0; g < groups.groups && status == OK; g++) {
-		run->memory[graph->tensor[groups.group[g].parameter].storage].trained = true;
+		storage_state(run, groups.group[g].parameter)->trained = true;
 		if (groups.group[g].gradient != NONE)
-			run->memory[graph->tensor[groups.group[g].gradient].storage].gradient = true;
+			storage_state(run, groups.group[g].gradient)->gradient = true;
 	}
 	update_groups_free(&groups);
 	return status;
@@ -630,7 +648,7 @@ static enum status cast_prepare(struct casting *run, struct error *error)
 
 struct graph *autocast_apply(const struct graph *graph, const struct rules *rules, struct error *error)
 {
-	struct casting run = { .graph = graph, .rules = rules, .held = NONE, .norm_end = NONE,
+	struct casting run = { .graph = graph, .rules = rules, .captured = graph_releases(graph), .held = NONE, .norm_end = NONE,
 		.build = { .draft = draft_new(), .source = graph, .op = NONE, .rules = rules } };
 	struct arena *arena = &run.arena;
 	struct graph *result = NULL;

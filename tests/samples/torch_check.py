@@ -800,11 +800,11 @@ class AutocastKnob(unittest.TestCase):
     def test_families(self):
         tiny = "hidden_size=64,num_hidden_layers=2,num_attention_heads=4,intermediate_size=128,vocab_size=300"
         words = "--seq 64 --batch 8 --optimizer sgd"
-        families = {f"hf:qwen3:{tiny},num_key_value_heads=2,head_dim=16 --checkpoint": words, "torchvision:resnet18": "--image 64 --batch 8 --optimizer sgd"}
+        families = {f"hf:qwen3:{tiny},num_key_value_heads=2,head_dim=16": words, "torchvision:resnet18": "--image 64 --batch 8 --optimizer sgd"}
         if LONG:
             families |= {f"hf:{name}:{tiny}": words for name in ("llama", "bert", "opt", "gpt_neox", "albert", "t5")}
             families |= {f"timm:{name}": "--image 224 --batch 2 --optimizer sgd" for name in ("mixer_s32_224", "vit_tiny_patch16_224")}
-            families |= {"hf:gpt2:n_embd=64,n_layer=2,n_head=4,vocab_size=300": words}
+            families |= {f"hf:llama:{tiny} --checkpoint": words, "hf:gpt2:n_embd=64,n_layer=2,n_head=4,vocab_size=300": words}
         for name, options in families.items():
             if not importlib.util.find_spec({"hf": "transformers"}.get(name.split(":")[0], name.split(":")[0])):
                 continue
@@ -816,11 +816,13 @@ class AutocastKnob(unittest.TestCase):
                                    check=True, env=os.environ | {"LD_PRELOAD": ""}, stdout=subprocess.DEVNULL)
                     peaks.append(planned(path, "order=program", *settings)["memory"]["peak_bytes"])
                 self.assertLess(abs(peaks[0] - peaks[1]), peaks[1] / 1000, peaks)
-                plan = os.path.join(folder, "plan.json")
-                with open(plan, "w", encoding="utf-8") as file:
-                    step = os.path.join(folder, "step0.jsonl")
-                    subprocess.run([os.environ["TIDEMARK"], "plan", step, "--json", "--set", "precision=autocast"], check=True, stdout=file)
-                self.assertEqual(subprocess.run([os.environ["TIDEMARK"], "check", step, plan], check=False, stdout=subprocess.PIPE).returncode, 0)
+                step, plan = os.path.join(folder, "step0.jsonl"), os.path.join(folder, "plan.json")
+                for recompute in ("none", "full") if name.startswith("hf:") and "--checkpoint" not in name else ("none",):
+                    with open(plan, "w", encoding="utf-8") as file:
+                        subprocess.run([os.environ["TIDEMARK"], "plan", step, "--json", "--set", "precision=autocast", "--set", f"recompute={recompute}"],
+                                       check=True, stdout=file)
+                    said = subprocess.run([os.environ["TIDEMARK"], "check", step, plan], check=False, capture_output=True, text=True)
+                    self.assertEqual(said.returncode, 0, said.stderr)
 
 
 class Capture(unittest.TestCase):

@@ -48,7 +48,8 @@ static const char small[] = "{\"k\":\"graph\",\"v\":1,\"name\":\"small\"}\n"
 	OP("16", "mm.default", "backward", "a", "\"d_a.t\",\"x\"", "\"d_a.w\"", "")
 	OP("17", "add_.Tensor", "update", "", "\"b.w\",\"d_b.w\"", "\"b.new\"", ",\"inplace\":[[\"b.new\",\"b.w\"]]")
 	OP("18", "add_.Tensor", "update", "", "\"a.w\",\"d_a.w\"", "\"a.new\"", ",\"inplace\":[[\"a.new\",\"a.w\"]]")
-	"{\"k\":\"end\",\"tensors\":21,\"ops\":18}\n";
+	"{\"k\":\"op\",\"id\":\"19\",\"op\":\"tidemark.release\",\"phase\":\"update\",\"mod\":\"\",\"in\":[\"one\"],\"out\":[]}\n"
+	"{\"k\":\"end\",\"tensors\":21,\"ops\":19}\n";
 
 /* A cast is called by its format and what it casts. No gradient of x is needed, so that nothing reads a's weight again.
  * A weight's gradient is cast when the product's other one is there, and the weight's cast goes before. */
@@ -57,7 +58,8 @@ static const char cast[] =
 	"5: gelu b.t > b bf16\n6: b x > sum f32\n7: sum > loss f32\nrelease: bf16(a.w) >\n8: loss > one f32\n"
 	"9: one > d_sum f32\n10: bf16(d_sum) > d_sum.t bf16\n11: d_sum.t gelu > d_b.w bf16\n12: b.t > b.t.t bf16\n"
 	"13: bf16(d_sum) b.t.t > d_gelu bf16\nrelease: bf16(b.w) >\n14: d_gelu a > d_a bf16\n15: d_a > d_a.t bf16\n"
-	"16: d_a.t bf16(x) > d_a.w bf16\n17: b.w f32(d_b.w) > b.new f32\n18: a.w f32(d_a.w) > a.new f32\n";
+	"16: d_a.t bf16(x) > d_a.w bf16\n17: b.w f32(d_b.w) > b.new f32\n18: a.w f32(d_a.w) > a.new f32\n"
+	"release: one >\n";
 
 static struct graph *graph_small(const char *text)
 {
@@ -119,6 +121,19 @@ Test(autocast, what_is_under_it_already_or_not_in_fp32_is_refused)
 	cr_expect(!autocast_apply(half, test_rules(), &error) && strstr(error.text, "no parameter of this one is in fp32"),
 		"%s", error.text);
 	graph_release(half);
+	graph_release(before);
+}
+
+Test(autocast, each_refused_allocation)
+{
+	struct graph *before = graph_small(small);
+	const struct rules *rules = test_rules();
+	EACH_REFUSAL(refused) {
+		struct error error = { 0 };
+		struct graph *after = autocast_apply(before, rules, &error);
+		refused.status = after ? OK : error.status;
+		graph_release(after);
+	}
 	graph_release(before);
 }
 
