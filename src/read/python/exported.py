@@ -100,7 +100,7 @@ class Reading:
         if not target:
             raise Bad("a node without a target")
         strange = next((name for name in ins if name not in self.draft.tensors), None)
-        if strange:
+        if strange is not None:
             raise Bad(f"{target[:60]} reads {strange[:60]}, which nothing before it makes")
         kind = target.replace("torch.ops.", "")
         if not outs and not ins:

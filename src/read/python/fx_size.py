@@ -1,9 +1,11 @@
 """Symbolic sizes as PyTorch prints them: "s77", "2*s0 + 1", "8*(((u0 + u1 + 71)//8))", "Max(1, s0)"."""
 import ast
 import operator
+import warnings
 
 from draft import leading_int
 
+warnings.simplefilter("ignore")   # of Python's parser, on what is no size
 MOST = 1 << 62
 LETTERS_MOST = 400   # of an expression; deeper ones aren't parsed either
 

@@ -482,7 +482,7 @@ def profiled(body):
                 for module in messages(entry, 2):
                     value = next((value for stat in messages(module, 5) for value in messages(stat, 6)), b"")
                     if value:
-                        found[text_of(messages(module, 2)[0])] = value
+                        found[" ".join(text_of(messages(module, 2)[0]).split())] = value
     except (Bad, IndexError):
         return None
     return sorted(found.items()) if planes else None
