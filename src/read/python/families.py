@@ -700,7 +700,11 @@ def read(stream, options):
         net = Net(asked["batch"], asked["seq"] or min(8192, c.size("max_target_positions", normal=77)))
         said = Config(c.find("text_config") if isinstance(c.find("text_config"), dict) else c.file)
         said = said.size("num_hidden_layers", normal=0, least=0)
-        TOWERS[name](net, c, asked["layers"] if asked["layers"] != said else 0)   # else each tower has its own
+        build_towers, only = TOWERS[name]
+        named = items(c.find("architectures"))
+        if named and named != [only]:
+            raise Bad(f'architectures is {str(named[0])[:60]}: only "{only}" is covered for model_type "{name}"')
+        build_towers(net, c, asked["layers"] if asked["layers"] != said else 0)   # else each tower has its own
         return net.draft.records(name, {"format": "Hugging Face config.json", "version": name, "assumed": [
             "norms of the two encoders' results, and dropout, are left out"]}, source="tidemark model", batch=net.batch)
     layers = asked["layers"] or c.size("num_hidden_layers", "n_layer", "n_layers", "num_layers", normal=0, least=0) or len(

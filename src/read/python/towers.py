@@ -111,4 +111,5 @@ def clip(net, c, asked):
     net.draft.tensors[net.add(*both)]["kind"] = "output"
 
 
-TOWERS = {"clip": clip, "whisper": whisper}
+# A builder, and the class whose parameters it has.
+TOWERS = {"clip": (clip, "CLIPModel"), "whisper": (whisper, "WhisperForConditionalGeneration")}
