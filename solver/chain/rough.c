@@ -189,6 +189,12 @@ static void rough_find_price(const struct rough *rough, struct shard_dual *dual,
 	}
 }
 
+/* Who wants it all to end wants no bound. */
+static enum status rough_goes_on(const struct rough *rough)
+{
+	return control_status(rough->control) == CANCELLED ? LIMIT : OK;
+}
+
 /* The bound of the cut chain, in integers. */
 static enum status bound_cut(const struct rough *rough, struct ascent *cut)
 {
@@ -202,8 +208,10 @@ static enum status bound_cut(const struct rough *rough, struct ascent *cut)
 		memcpy(dual->message, message, model->messages * sizeof *message);
 		FOR(slot, model->slots)
 			dual->multiplier[slot] = cut->multiplier;
-		status = shard_round(dual, &cut->runs.problem, &certificate);
+		status = rough_goes_on(rough);
 	}
+	if (status == OK)
+		status = shard_round(dual, &cut->runs.problem, &certificate);
 	if (status == OK)
 		status = shard_bound(&cut->runs.problem, &certificate, &rough->plan->bound, rough->error);
 	shard_certificate_free(&certificate);
@@ -213,9 +221,10 @@ static enum status bound_cut(const struct rough *rough, struct ascent *cut)
 static enum status rough_find_bound(const struct rough *rough)
 {
 	const struct shard_chain *chain = rough->chain;
-	struct ascent tied, cut = { .multiplier = 0 };
+	struct ascent tied = { .multiplier = 0 }, cut = { .multiplier = 0 };
 	HELD int64_t *MAKE(potential, chain->first[chain->nodes]);
-	enum status status = rough_begin(rough, STEPS_TIED, NULL, &tied);
+	enum status status = rough_goes_on(rough);
+	status = status == OK ? rough_begin(rough, STEPS_TIED, NULL, &tied) : status;
 	if (status == OK && !potential)
 		status = NO_MEMORY;
 	if (status == OK) {
@@ -223,8 +232,10 @@ static enum status rough_find_bound(const struct rough *rough)
 		FOR(node, chain->nodes)
 			if (tied.runs.tie[node] != NONE)
 				read_potential(rough, &tied, node, potential);
-		status = rough_begin(rough, STEPS_CUT, potential, &cut);
+		status = rough_goes_on(rough);
 	}
+	if (status == OK)
+		status = rough_begin(rough, STEPS_CUT, potential, &cut);
 	if (status == OK) {
 		go_on_from(&tied, &cut);
 		status = bound_cut(rough, &cut);
