@@ -84,6 +84,10 @@ static bool choose_plan_wish(
 	struct shortlist own = { .goal = choosing->list.goal };
 	struct transformed *transformed = stage_transform(
 		planning->stage, planning->input, planning->scenario, wish, false, planning->error);
+	if (transformed && control_status(planning->stage->control) == CANCELLED) {
+		transformed_release(transformed);
+		return fail(planning->error, CANCELLED, "cancelled") == OK;
+	}
 	bool by_time = choosing->automatic && !plan_is_over(best),
 		 open = transformed && !(by_time && choose_is_slower(planning, best, transformed));
 	struct plan *quick = open ? plan_transformed(planning, transformed, wish, true) : NULL;
