@@ -142,10 +142,9 @@ char *figure_subject(const struct plan *plan, char *text, size_t size)
 }
 
 /* "NAME: peak 4.26 GiB (N B)": on narrow paper without the bytes, then with less of the name; the value stays whole. */
-static void figure_draw_title(struct axes *axes, const struct plan *plan, const char *what, int64_t bytes)
+static void figure_draw_title(struct axes *axes, const char *name, const char *what, int64_t bytes)
 {
-	char text[CANVAS_CUT + 100], value[100], cut[CANVAS_CUT], name[CANVAS_CUT];
-	figure_subject(plan, name, sizeof name);
+	char text[CANVAS_CUT + 100], value[100], cut[CANVAS_CUT];
 	double room = axes->canvas.paper.width - EDGE - 2;
 	PRINT_TO(value, ": %s %s (%" PRId64 " B)", what, BYTES(bytes), bytes);
 	if (canvas_text_width(BOLD, name) + canvas_text_width(BOLD, value) > room)
@@ -468,7 +467,7 @@ enum status figure_timeline(const struct plan *plan, const struct plan_time *tim
 		? OK
 		: fail_memory(error);
 	bool there[GROUP_COUNT] = { false };
-	char note[300] = "";
+	char note[300] = "", name[CANVAS_CUT];
 	for (uint32_t i = 0; status == OK && i < plan->graph->ops; i++)
 		FOR_INT(group, GROUP_COUNT)
 			there[group] |= thinned->group[i][group] > 0;
@@ -483,7 +482,7 @@ enum status figure_timeline(const struct plan *plan, const struct plan_time *tim
 		status = figure_open_axes(&axes, paper, error);
 	if (status == OK) {
 		thinned->count = timeline_thin(plan->ordered->live, plan->graph->ops, POINTS_MOST, thinned->keep);
-		figure_draw_title(&axes, plan, "peak", plan_peak(plan));
+		figure_draw_title(&axes, figure_subject(plan, name, sizeof name), "peak", plan_peak(plan));
 		figure_draw_axes(&axes, "live memory");
 		figure_draw_streams(&axes, plan);
 		figure_draw_phases(&axes, plan);
@@ -553,7 +552,7 @@ enum status figure_map(const struct plan *plan, const struct plan_time *time, co
 	struct axes axes;
 	bool there[GROUP_COUNT] = { false };
 	uint32_t small = 0;
-	char note[100] = "";
+	char note[100] = "", name[CANVAS_CUT];
 	struct box box;
 	begin_axes(&axes, plan->graph->ops, paper, plan_arena(plan), timeline_limit(plan, plan_arena(plan)));
 	axes.set = set;
@@ -572,7 +571,7 @@ enum status figure_map(const struct plan *plan, const struct plan_time *time, co
 	if (plan_arena(plan) > plan_peak(plan))
 		words_add(&words, "%soutlined: what fits nowhere lower", small ? "; " : "");
 	TRY(figure_open_axes(&axes, paper, error));
-	figure_draw_title(&axes, plan, "arena", plan_arena(plan));
+	figure_draw_title(&axes, figure_subject(plan, name, sizeof name), "arena", plan_arena(plan));
 	figure_draw_axes(&axes, "address");
 	figure_draw_streams(&axes, plan);
 	figure_draw_phases(&axes, plan);
@@ -592,7 +591,6 @@ enum status figure_map(const struct plan *plan, const struct plan_time *time, co
 enum status figure_boxes(const struct boxes *boxes, struct canvas_paper paper, FILE *stream, struct error *error)
 {
 	struct axes axes;
-	char text[CANVAS_CUT], value[64], cut[CANVAS_CUT];
 	int64_t arena = 0;
 	FOR(i, boxes->boxes)
 		arena = LARGER(boxes->box[i].offset + boxes->box[i].bytes, arena);
@@ -600,10 +598,7 @@ enum status figure_boxes(const struct boxes *boxes, struct canvas_paper paper, F
 	axes.steps = fmax(boxes->end, 1);
 	axes.along = boxes->time;
 	TRY(figure_open_axes(&axes, paper, error));
-	PRINT_TO(value, ": arena %s", BYTES(arena));
-	double room = paper.width - EDGE - 2 - canvas_text_width(BOLD, value);
-	PRINT_TO(text, "%s%s", canvas_cut(BOLD, room, boxes->name, cut), value);
-	canvas_title(&axes.canvas, EDGE, TOP - 16, text);
+	figure_draw_title(&axes, boxes->name, "arena", arena);
 	figure_draw_axes(&axes, "address");
 	FOR(i, boxes->boxes) {
 		const struct address_box *box = &boxes->box[i];

@@ -19,15 +19,13 @@ static void challenge_keep(struct challenge *challenge)
 void challenge_end(struct challenge *challenge)
 {
 	challenge_keep(challenge);
-	uint32_t ops = challenge->last_ops;
-	int64_t last[CHALLENGE_MOST];
-	memcpy(last, challenge->last, sizeof last);
 	schedule_free(&challenge->schedule);
 	problem_free(&challenge->problem);
 	scenario_done(&challenge->scenario);
 	mem_free(challenge->candidate);
-	*challenge = (struct challenge){ .last_ops = ops, .last_graph = challenge->last_graph };
-	memcpy(challenge->last, last, sizeof last);
+	struct challenge fresh = { .last_ops = challenge->last_ops, .last_graph = challenge->last_graph };
+	memcpy(fresh.last, challenge->last, sizeof fresh.last);
+	*challenge = fresh;
 }
 
 bool challenge_played(const struct challenge *challenge, const struct model *model)
