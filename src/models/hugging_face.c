@@ -483,8 +483,7 @@ static const char *missing_part(json_t *file)
 	} signs[] = { { "mamba", ", with state-space layers (Mamba)" }, { "ssm", ", with state-space layers (Mamba)" },
 		{ "state_size", ", with state-space layers (Mamba)" }, { "linear_", ", with layers of linear attention" },
 		{ "lru_width", ", with recurrent layers" }, { "rwkv", ", with recurrent layers" },
-		{ "conv_L_cache", ", with short convolutions between attention" }, { "index_topk", ", with sparse attention" },
-		{ "per_layer_input", ", with embeddings in every layer" } };
+		{ "index_topk", ", with sparse attention" } };
 	const json_t *kinds = json_object_get(file, "layer_types");
 	const char *key;
 	json_t *value;

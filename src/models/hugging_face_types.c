@@ -114,7 +114,6 @@ SETTINGS(stablelm, { "qk_layernorm", "false" }, { "use_parallel_residual", "fals
 SETTINGS(olmo, NO_DROPOUT, ALL_ROTARY, { "clip_qkv", "null" });
 
 SIZES(arcee, DECODER_SIZES(32, 2560, 32, 18432, 32000), UNGROUPED);
-SIZES(cwm, DECODER_SIZES(64, 6144, 48, 21504, 128256), GROUPED(8, 128));
 SIZES(jais2, DECODER_SIZES(32, 3328, 26, 26624, 150272), GROUPED(HF_FOLLOWS, 128));
 SIZES(nemotron, DECODER_SIZES(32, 6144, 48, 24576, 256000), UNGROUPED);
 SWITCHES(jais2, BIASES(true), SWITCH("mlp_bias", mlp_bias, true));
@@ -134,14 +133,8 @@ SIZES(glm4_moe, DECODER_SIZES(46, 4096, 96, 10944, 151552), GROUPED(8, HF_FOLLOW
 	SIZE("first_k_dense_replace", dense_layers, 1), AHEAD);
 SIZES(dots1, DECODER_SIZES(62, 4096, 32, 10944, 152064), UNGROUPED,
 	BESIDE(HF_REQUIRED, HF_REQUIRED, 1408, HF_REQUIRED), SIZE("first_k_dense_replace", dense_layers, 0));
-SIZES(solar_open, DECODER_SIZES(48, 4096, 64, 10240, 196608), GROUPED(8, 128), BESIDE(128, 8, 1280, 1));
-SIZES(exaone_moe, DECODER_SIZES(32, 4096, 32, 16384, 102400), GROUPED(32, HF_FOLLOWS), SIZE("num_experts", experts, 64),
-	SIZE("num_experts_per_tok", top_k, 8), SIZE("moe_intermediate_size", expert_ffn, 1024),
-	SIZE("num_shared_experts", shared_experts, 1), SIZE("first_k_dense_replace", dense_layers, 1));
 SIZES(minimax_m2, DECODER_SIZES(62, 3072, 48, 1536, 200064), GROUPED(8, 128),
 	ROUTED(256, 8, SIZE("intermediate_size", expert_ffn, 1536)));
-SIZES(mellum, DECODER_SIZES(28, 2304, 32, 7168, 98304), GROUPED(4, 128),
-	ROUTED(64, 8, SIZE("moe_intermediate_size", expert_ffn, 896)));
 SIZES(flex_olmo, DECODER_SIZES(32, 4096, 32, 11008, 100352), UNGROUPED,
 	ROUTED(7, 5, SIZE("intermediate_size", expert_ffn, 11008)));
 SIZES(granitemoeshared, DECODER_SIZES(32, 4096, 32, 11008, 32000), UNGROUPED,
@@ -154,7 +147,6 @@ SIZES(llama4, DECODER_SIZES(48, 5120, 40, 8192, 202048), GROUPED(8, 128),
 	ROUTED(16, 1, SIZE("intermediate_size", expert_ffn, 8192)), SIZE("intermediate_size", shared_ffn, 8192),
 	SIZE("intermediate_size_mlp", ffn, 16384), SIZE("interleave_moe_layer_step", sparse_step, 1));
 SWITCHES(glm4_moe, SWITCH("attention_bias", qkv_bias, false), SWITCH("use_qk_norm", qk_norms, false));
-SWITCHES(glm_off, SWITCH("attention_bias", qkv_bias, false));
 SWITCHES(llama4, BIASES(false));
 SETTINGS(beside, NO_DROPOUT, { "hidden_act", "\"silu\"" });
 
@@ -171,8 +163,6 @@ SIZES(deepseek_v3, DECODER_SIZES(61, 7168, 128, 18432, 129280), LATENT_SIZES,
 SETTINGS(deepseek_v2, LATENT_SETTINGS, { "mlp_bias", "false" }, { "scoring_func", "\"softmax\"" });
 SETTINGS(deepseek_v3, LATENT_SETTINGS, { "scoring_func", "\"sigmoid\"" });
 
-SIZES(youtu, DECODER_SIZES(32, 2048, 16, 6144, 128256), LATENT_SIZES);
-SETTINGS(youtu, LATENT_SETTINGS);
 
 /* ---- encoders ---- */
 
@@ -301,7 +291,6 @@ const struct hf_type hf_types[] = {
 		gpt_oss, rotary),
 		.assumed = "a head's sink is one number that its results are multiplied by, a kernel of its own" },
 	{ CAUSAL("arcee", "Arcee", .plain = true), TO(4096), ACTS("relu2"), READS(arcee, llama, rotary) },
-	{ CAUSAL("cwm", "Cwm",), TO(131072), WINDOW(8192), SILU, READS(cwm, no, mistral) },
 	{ CAUSAL("jais2", "Jais2", .plain = true, .layer_norms = true), TO(8192), ACTS("relu2"), READS(jais2, jais2,
 		rotary) },
 	{ CAUSAL("nemotron", "Nemotron", .plain = true, .layer_norms = true), TO(4096), ACTS("relu2"),
@@ -318,13 +307,8 @@ const struct hf_type hf_types[] = {
 		.rotary_normal = 0.5, READS(glm4_moe, glm4_moe, beside), .assumed = FURTHER },
 	{ CAUSAL("dots1", "Dots1", .qk_norms = true, .sigmoid_scores = true, .shared_plain = true), TO(2048),
 		WINDOW(4096), READS(dots1, attention, beside) },
-	{ CAUSAL("solar_open", "SolarOpen", .sigmoid_scores = true, .shared_plain = true), TO(131072),
-		READS(solar_open, glm_off, beside) },
-	{ CAUSAL("exaone_moe", "ExaoneMoe", .qk_norms = true, .sigmoid_scores = true, .shared_plain = true),
-		TO(2048), WINDOW(4096), READS(exaone_moe, no, beside), .assumed = TURNED },
 	{ CAUSAL("minimax_m2", "MiniMaxM2", .whole_qk_norms = true, .sigmoid_scores = true), TO(196608),
 		.rotary_normal = 1, READS(minimax_m2, no, beside) },
-	{ CAUSAL("mellum", "Mellum", .qk_norms = true), TO(131072), WINDOW(1024), READS(mellum, attention, beside) },
 	{ CAUSAL("flex_olmo", "FlexOlmo", .whole_qk_norms = true, .residual = RESIDUAL_BEHIND), TO(4096),
 		READS(flex_olmo, attention, beside) },
 	{ CAUSAL("granitemoeshared", "GraniteMoeShared", .scaled_embedding = true, .shared_plain = true), TO(2048),
@@ -335,7 +319,6 @@ const struct hf_type hf_types[] = {
 	{ CAUSAL("llama4_text", "Llama4", .sigmoid_scores = true, .shared_plain = true), TO(131072), READS(llama4,
 		llama4, beside),
 		.assumed = "norms of queries and keys, which have no weights here, are left out; " TURNED },
-	{ TYPE("youtu", "YoutuForCausalLM"), LATENT(false), TO(131072), .tied = true, READS(youtu, attention, youtu) },
 	{ TYPE("deepseek_v2", "DeepseekV2ForCausalLM"), LATENT(false), TO(2048), READS(deepseek_v2, attention, deepseek_v2) },
 	{ TYPE("deepseek_v3", "DeepseekV3ForCausalLM"), LATENT(true), TO(4096), READS(deepseek_v3, attention, deepseek_v3),
 		.assumed = FURTHER },

@@ -14,7 +14,7 @@
 #define ENDS_LEAST  3
 #define PLACES_SAID 3
 
-struct ends { int64_t at[ENDS_MOST]; uint32_t count; }; /* events before which a step has ended */
+struct ends { int64_t at[ENDS_MOST]; uint32_t count; }; /* events before which a step ended */
 
 static void growth_end(struct ends *ends, int64_t at)
 {
@@ -25,7 +25,7 @@ static void growth_end(struct ends *ends, int64_t at)
 
 /* ---- where steps end ---- */
 
-/* By what stacks say: O(events) and a look at each stack. phase: room for one a stack. */
+/* By what stacks say. phase: room for one a stack. O(events). */
 static void growth_by_updates(
 	const struct stacks *stacks, const struct snapshot_event *event, uint32_t events, uint8_t *phase, struct ends *ends)
 {
@@ -137,8 +137,7 @@ static void growth_say(
 	for (uint32_t i = 0; i < count && i < PLACES_SAID; i++) {
 		char place[300];
 		stacks_frame_text(stacks, all[i].frame, place, sizeof place);
-		words_add(words, "%s %s by %s", i ? ";" : ":", BYTES(all[i].bytes / steps),
-			*place ? place : "what has no stack trace");
+		words_add(words, "%s %s by %s", i ? ";" : ":", BYTES(all[i].bytes / steps), *place ? place : "no stack trace");
 	}
 	if (count > PLACES_SAID)
 		words_add(words, "; %s by %" PRIu32 " further places", BYTES(rest / steps), count - PLACES_SAID);
