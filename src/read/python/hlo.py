@@ -199,7 +199,7 @@ class Module:
         self.name, self.entry, self.computations, self.schedule, self.aliases = "module", 0, [], {}, []
         self.devices, self.tables, self.scheduled = 1, {1: [], 2: [], 3: [], 4: []}, False
         self.called, self.names, self.by_id = {}, Names(), {}   # by_id: names of instructions
-        self.shapes, self.layouts, self.places = {}, {}, {}   # texts by the bytes of their messages
+        self.shapes, self.layouts, self.places, self.opcodes = {}, {}, {}, {}   # texts by the bytes of their messages
 
     def read(self, body):
         """The lines of the text."""
@@ -304,7 +304,7 @@ class Module:
             elif field == 1:
                 name = text_of(value)
             elif field == 2:
-                opcode = text_of(value)
+                opcode = self.opcodes.get(value) or self.opcodes.setdefault(value, STRANGE.sub("_", text_of(value)))
             elif field == 7:
                 more.append(self.places.get(value) or self.metadata(value))
             elif field == 49:
@@ -330,7 +330,7 @@ class Module:
         name = self.names.new(name)
         self.by_id.setdefault(number, name)
         attributes = "".join([", " + one for one in more if one])
-        return number, name, STRANGE.sub("_", opcode), shape, operands, index, attributes
+        return number, name, opcode, shape, operands, index, attributes
 
     def callee(self, number):
         """The name of a computation that is called."""
@@ -365,15 +365,18 @@ class Module:
 
     def metadata(self, body):
         """OpMetadata: op_name 2, source_file 3, source_line 4, stack_frame_id 15."""
-        found = {2: b"", 3: b"", 4: 0, 15: 0}
-        found.update((field, value) for field, value in fields(body) if isinstance(value, type(found.get(field))))
-        parts = []
-        if found[2]:
-            parts.append("op_name=" + quoted(text_of(found[2])))
-        if found[15]:
-            parts.append(f"stack_frame_id={found[15]}")
-        elif found[3]:
-            parts.append(f"source_file={quoted(text_of(found[3]))} source_line={found[4]}")
+        name = file = b""
+        line = frame = 0
+        for field, value in fields(body):
+            if isinstance(value, bytes):
+                name, file = value if field == 2 else name, value if field == 3 else file
+            else:
+                line, frame = value if field == 4 else line, value if field == 15 else frame
+        parts = ["op_name=" + quoted(text_of(name))] if name else []
+        if frame:
+            parts.append(f"stack_frame_id={frame}")
+        elif file:
+            parts.append(f"source_file={quoted(text_of(file))} source_line={line}")
         return self.places.setdefault(body, "metadata={" + " ".join(parts) + "}" if parts else "")
 
 
@@ -405,7 +408,13 @@ def in_order(read, by_id, schedule):
     """The instructions, each behind all that it reads, as scheduled where they are."""
     placed, order = set(), []
     for first in [*(by_id[number] for number in schedule if number in by_id), *read]:
-        stack = [(first, iter(first[4]))] if first[0] not in placed else []
+        if first[0] in placed:
+            continue
+        if placed.issuperset(first[4]):   # as nearly all are
+            placed.add(first[0])
+            order.append(first)
+            continue
+        stack = [(first, iter(first[4]))]
         waiting = {first[0]}
         while stack:
             instruction, operands = stack[-1]
