@@ -160,9 +160,8 @@ enum status rules_add(struct rules *rules, const struct rule *rule, struct error
 const struct rule *rules_find(const struct rules *rules, const char *type);
 /* The traits of an op type, 0 where no rule has it. O(length). */
 uint32_t rules_traits(const struct rules *rules, const char *type);
-/* The format in which PyTorch's autocast on a GPU runs an op (aten/src/ATen/autocast_mode.h): that of its operands, 16
- * bits, f32, or with f32 results of whatever operands; f32 with all ops of the attention that it is in. A backward
- * kernel of a product is one. O(list). */
+/* How PyTorch's autocast on a GPU runs an op (aten/src/ATen/autocast_mode.h): as its operands are, in 16 bits, in f32,
+ * with f32 results; ATTENTION: in f32, with all ops of its attention. A product's backward kernel is one. O(list). */
 enum rule_autocast rules_autocast(const struct rules *rules, const char *type);
 /* Whether an operator is the backward kernel of another one. */
 bool rules_is_backward(const struct rule *rule, const struct rule *backward);

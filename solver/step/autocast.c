@@ -40,13 +40,12 @@ struct casting {
 	bool captured;         /* the graph says where memory is let go of */
 	bool *forward;         /* [ops] of the forward pass, or runs it again */
 	bool *inside;          /* [ops] of an attention in plain ops, which computes in f32 */
-	uint32_t *stood;       /* [reads] what stood for an operand while its op is copied */
-	uint64_t *line;        /* [lines] with such an attention */
+	uint32_t *stood;       /* [reads] what stands for an operand again behind its op */
+	uint64_t *line;        /* [lines] of those */
 	struct cast *cast;
-	uint32_t casts, lines, region; /* of ops that run again: each has casts of its own */
-	uint32_t pending[8], pendings; /* gradients in 16 bits whose cast waits for the other results of their product */
-	uint32_t product;              /* that one */
-	uint32_t held;                 /* the cast of a parameter that it reads, or NONE */
+	uint32_t casts, lines, region; /* of ops that run again, with their own casts */
+	uint32_t pending[8], pendings; /* gradients whose cast waits for their product's other results */
+	uint32_t product, held;        /* the cast of a parameter that it reads, or NONE */
 	uint32_t norm_end;             /* the op whose result goes to 16 bits again, or NONE */
 };
 
@@ -66,7 +65,7 @@ static int64_t elements_of(const struct casting *run, uint32_t tensor)
 	return dtype_bits[record->dtype] ? record->bytes * 8 / dtype_bits[record->dtype] : record->bytes;
 }
 
-static struct memory *storage_state(const struct casting *run, uint32_t tensor)
+static struct memory *home_of(const struct casting *run, uint32_t tensor)
 {
 	return &run->memory[run->graph->tensor[tensor].storage];
 }
@@ -88,7 +87,7 @@ static enum dtype dtype_now(const struct casting *run, uint32_t tensor)
 
 static uint32_t root_of(const struct casting *run, uint32_t made)
 {
-	uint32_t alias = run->build.status == OK ? draft_tensor_at(run->build.draft, made)->alias : NONE;
+	uint32_t alias = draft_tensor_at(run->build.draft, made)->alias;
 	return alias == NONE ? made : root_of(run, alias);
 }
 
@@ -118,8 +117,8 @@ static uint32_t saved_of(const struct casting *run, uint32_t tensor)
 	return tensor;
 }
 
-/* Captures know a tensor by its memory, so that of equal views the backward pass reads the last one, where each product
- * has its own, of its own cast; and other ops read what those are views of. */
+/* Captures know a tensor by its memory: of equal views the backward pass reads the last. Each product has its own, of a
+ * cast, and other ops read what those are views of. */
 static uint32_t own_view(const struct casting *run, uint32_t op, bool product, uint32_t tensor)
 {
 	const struct graph *graph = run->graph;
@@ -138,7 +137,7 @@ static uint32_t own_view(const struct casting *run, uint32_t op, bool product, u
 	return own;
 }
 
-/* The sum in which linear() adds its bias to a product of what isn't contiguous. */
+/* linear() adds its bias so to a product of what isn't contiguous. */
 static bool adds_bias(const struct casting *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
@@ -146,11 +145,11 @@ static bool adds_bias(const struct casting *run, uint32_t op)
 		return false;
 	uint32_t bias = graph_argument(graph, op, 1),
 			 writer = graph->storage[graph->tensor[graph_argument(graph, op, 0)].storage].allocator;
-	return writer != NONE && graph->tensor[bias].dims == 1 && storage_state(run, bias)->trained &&
+	return writer != NONE && graph->tensor[bias].dims == 1 && home_of(run, bias)->trained &&
 		listed(run, writer) == AUTOCAST_NARROW && same_module(run, writer, op);
 }
 
-/* How an op runs. Libraries compute positions without autocast: products that have nothing to do with parameters. */
+/* Libraries compute positions without autocast: products that have nothing to do with parameters. */
 static enum rule_autocast mode_of(const struct casting *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
@@ -171,8 +170,13 @@ static enum rule_autocast mode_of(const struct casting *run, uint32_t op)
 
 /* ---- what comes later ---- */
 
-/* Backward ops read gradients, which begin at a number. What doesn't is help for one that does, or, where products are
- * among it, checkpointing's. Also finds the lines with an attention in plain ops, and what is made with parameters. */
+static uint64_t line_of(const struct op *op)
+{
+	return hash_join(text_hash(op->src), text_hash(op->module));
+}
+
+/* Backward ops read gradients, which begin at a number; others of that phase help them, or, where products are among
+ * them, are checkpointing's. Also finds attention in plain ops, and what is made with parameters. */
 static void look_over(struct casting *run)
 {
 	const struct graph *graph = run->graph;
@@ -184,8 +188,8 @@ static void look_over(struct casting *run)
 		run->forward[op] = record->phase == PHASE_FORWARD || record->recomputed;
 		FOR_ITEMS(read, &graph->reads, op) {
 			gradient |= run->value[read].gradient;
-			based |= run->value[read].based || graph->storage[graph->tensor[read].storage].kind == KIND_PARAMETER;
 			run->value[read].based |= graph->storage[graph->tensor[read].storage].kind == KIND_PARAMETER;
+			based |= run->value[read].based;
 		}
 		const struct rule *rule = based ? rules_find(run->rules, record->type) : NULL;
 		bool ones = !run->forward[op] || (rule && !*rule->gradients); /* like the loss */
@@ -203,16 +207,15 @@ static void look_over(struct casting *run)
 		for (; products && begin <= op; begin++)
 			run->forward[begin] = true;
 		if (listed(run, op) == AUTOCAST_ATTENTION && record->src)
-			run->line[run->lines++] = hash_join(text_hash(record->src), text_hash(record->module));
+			run->line[run->lines++] = line_of(record);
 	}
 	FOR(op, graph->ops)
 		FOR(i, graph->op[op].src ? run->lines : 0)
-			run->inside[op] |=
-				run->line[i] == hash_join(text_hash(graph->op[op].src), text_hash(graph->op[op].module));
+			run->inside[op] |= run->line[i] == line_of(&graph->op[op]);
 }
 
-/* Which views are taken of casts: those whose only reader of the forward pass is a product, and in the backward pass
- * those that only products read, and sums for a bias. */
+/* Views are taken of casts whose only reader of the forward pass is a product, and in the backward pass those that only
+ * products read, and sums for a bias. */
 static void look_ahead(struct casting *run)
 {
 	const struct graph *graph = run->graph;
@@ -259,16 +262,15 @@ static uint32_t cast_to(struct casting *run, uint32_t op, uint32_t made, enum dt
 
 static bool is_cached(const struct casting *run, uint32_t tensor)
 {
-	return storage_state(run, tensor)->trained && run->graph->tensor[tensor].alias == NONE;
+	return home_of(run, tensor)->trained && run->graph->tensor[tensor].alias == NONE;
 }
 
-/* A tensor in the format in which an op reads it. The forward pass casts parameters once, and what a norm works on; the
- * backward pass reads what its partner did. */
+/* The forward pass casts parameters once, and what a norm works on; backward ops read what their partner did. */
 static uint32_t cast_for(struct casting *run, uint32_t op, uint32_t partner, uint32_t tensor, enum dtype dtype)
 {
 	bool forward = run->forward[op], saved = saved_of(run, tensor) != NONE, cached = is_cached(run, tensor);
 	uint32_t found = NONE, best = 0;
-	storage_state(run, tensor)->uses += cached && forward;
+	home_of(run, tensor)->uses += cached && forward;
 	for (uint32_t c = run->value[tensor].last; c != NONE; c = run->cast[c].next) {
 		const struct cast *cast = &run->cast[c];
 		bool same = same_module(run, cast->op, op), shared = forward ? (cached && cast->region == run->region) ||
@@ -289,7 +291,7 @@ static uint32_t cast_for(struct casting *run, uint32_t op, uint32_t partner, uin
 /* From here on a tensor is its cast. */
 static void becomes(struct casting *run, uint32_t op, uint32_t tensor, enum dtype dtype)
 {
-	run->tensor[tensor] = storage_state(run, tensor)->let_go =
+	run->tensor[tensor] = home_of(run, tensor)->let_go =
 		cast_to(run, op, run->tensor[tensor], dtype);
 }
 
@@ -300,12 +302,12 @@ static void flush_pending(struct casting *run)
 	run->held = NONE;
 	FOR_INT(parameters, 2)
 		FOR(i, run->pendings)
-			if (storage_state(run, run->pending[i])->gradient == parameters)
+			if (home_of(run, run->pending[i])->gradient == parameters)
 				becomes(run, run->product, run->pending[i], DTYPE_F32);
 	run->pendings = 0;
 }
 
-/* Views of a result go before its cast, as linear() takes them inside of it, and so do the product's other results. */
+/* Views of a result go before its cast, and so do the product's other results. */
 static void wait_or_flush(struct casting *run, uint32_t op, enum rule_autocast mode)
 {
 	const struct graph *graph = run->graph;
@@ -326,14 +328,15 @@ static void wait_or_flush(struct casting *run, uint32_t op, enum rule_autocast m
 
 /* ---- backward ops ---- */
 
-/* How likely a backward op is of a forward op that touches what it reads: by type, module and all that it reads. */
+/* How likely a backward op is of a forward op. */
 static uint32_t kinship(const struct casting *run, uint32_t forward, uint32_t op)
 {
 	const struct graph *graph = run->graph;
 	const struct rule *rule = rules_find(run->rules, graph->op[forward].type),
 					  *back = rules_find(run->rules, graph->op[op].type);
 	bool product = listed(run, op) == AUTOCAST_NARROW, same = same_module(run, forward, op);
-	if (graph_is_view(graph, forward) || !rule || !back || (listed(run, forward) == AUTOCAST_NARROW) != product)
+	if (graph_is_view(graph, forward) || csr_length(&graph->writes, forward) == 0 || !rule || !back ||
+		(listed(run, forward) == AUTOCAST_NARROW) != product)
 		return 0;
 	uint32_t rank = product || rule == back || rules_is_backward(rule, back) ? 64 + 32 * same : 32 * same;
 	FOR_ITEMS(read, &graph->reads, op)
@@ -367,16 +370,13 @@ static uint32_t partner_of(const struct casting *run, uint32_t op, bool product,
 	return partner;
 }
 
-/* The operand of the forward op that a result is the gradient of, as it was before casts; NONE. */
-static uint32_t operand_of(const struct casting *run, uint32_t partner, uint32_t by, uint32_t result, uint32_t *taken)
+/* The partner's next operand that a result may be the gradient of, as it was before casts; NONE. */
+static uint32_t operand_of(const struct casting *run, uint32_t partner, uint32_t by, uint32_t result, uint32_t *next)
 {
-	const struct graph *graph = run->graph;
-	FOR(k, partner == NONE ? 0 : csr_length(&graph->reads, partner)) {
-		uint32_t operand = graph_argument(graph, partner, k);
-		if ((k < 32 && (*taken >> k & 1)) || operand == by || !floats(run, operand) ||
-			elements_of(run, operand) != elements_of(run, result))
+	while (partner != NONE && *next < csr_length(&run->graph->reads, partner)) {
+		uint32_t operand = graph_argument(run->graph, partner, (*next)++);
+		if (operand == by || !floats(run, operand) || elements_of(run, operand) != elements_of(run, result))
 			continue;
-		*taken |= k < 32 ? UINT32_C(1) << k : 0;
 		while (run->value[operand].early)
 			operand = above(run, operand);
 		return operand;
@@ -384,18 +384,18 @@ static uint32_t operand_of(const struct casting *run, uint32_t partner, uint32_t
 	return NONE;
 }
 
-/* Results of a backward op get the format of what they are the gradients of. */
+/* Gradients get the format of what they are of. */
 static void cast_gradients(struct casting *run, uint32_t op, uint32_t partner, uint32_t by, enum rule_autocast mode)
 {
 	const struct graph *graph = run->graph;
-	uint32_t taken = 0;
+	uint32_t next = 0;
 	FOR_ITEMS(result, &graph->writes, op) {
 		if (!floats(run, result) || graph->tensor[result].alias != NONE)
 			continue;
-		uint32_t operand = operand_of(run, partner, csr_length(&graph->writes, op) > 1 ? NONE : by, result, &taken);
+		uint32_t operand = operand_of(run, partner, csr_length(&graph->writes, op) > 1 ? NONE : by, result, &next);
 		bool narrow = dtype_now(run, result) == DTYPE_BF16, alone = operand != NONE &&
-			storage_state(run, operand)->uses <= 1 && dtype_now(run, operand) == DTYPE_F32;
-		if (narrow && (alone || storage_state(run, result)->gradient) &&
+			home_of(run, operand)->uses <= 1 && dtype_now(run, operand) == DTYPE_F32;
+		if (narrow && (alone || home_of(run, result)->gradient) &&
 			run->pendings < COUNT_OF(run->pending)) {
 			run->pending[run->pendings++] = result;
 			run->product = op;
@@ -407,24 +407,24 @@ static void cast_gradients(struct casting *run, uint32_t op, uint32_t partner, u
 
 /* ---- ops ---- */
 
-/* x * rsqrt(mean(pow(x, 2)) + e) where x is in 16 bits: the model's own code casts x before and the result behind it,
- * which doesn't show in f32. */
+/* x * rsqrt(mean(pow(x, 2)) + e) of 16 bits: models cast x before and the result behind, which doesn't show in f32. */
 static bool scales_norm(const struct casting *run, uint32_t op, uint32_t read)
 {
 	const struct graph *graph = run->graph;
 	bool root = false, cast = false;
-	if (!run->forward[op] || dtype_now(run, read) != DTYPE_BF16 || csr_length(&graph->reads, op) != 2)
+	if (!run->forward[op] || dtype_now(run, read) != DTYPE_BF16 || csr_length(&graph->reads, op) != 2 ||
+		csr_length(&graph->writes, op) != 1)
 		return false;
 	FOR_ITEMS(other, &graph->reads, op) {
 		uint32_t writer = graph->tensor[other].writer;
 		root |= other != read && writer != NONE && listed(run, writer) == AUTOCAST_WIDE && same_module(run, writer, op);
 	}
 	for (uint32_t c = root ? run->value[read].last : NONE; c != NONE; c = run->cast[c].next)
-		cast |= mode_of(run, run->cast[c].op) == AUTOCAST_WIDE && same_module(run, run->cast[c].op, op);
+		cast |= same_module(run, run->cast[c].op, op);
 	return cast;
 }
 
-/* The op whose result goes back to 16 bits: this one, before a parameter scales it, or else the next of the module. */
+/* The op whose result goes to 16 bits: this one, before a parameter scales it, or the module's next. */
 static uint32_t norm_ends(const struct casting *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
@@ -440,7 +440,7 @@ static uint32_t norm_ends(const struct casting *run, uint32_t op)
 	return op;
 }
 
-/* The format in which an op reads a tensor of floats. */
+/* In which an op reads floats. */
 static enum dtype format_read(
 	const struct casting *run, uint32_t op, uint32_t partner, enum rule_autocast mode, uint32_t read)
 {
@@ -465,8 +465,8 @@ static enum dtype format_read(
 	return scales_norm(run, op, read) ? DTYPE_F32 : dtype_now(run, arrives ? first : read);
 }
 
-/* The format of a result: the widest of the operands', of scalars only where there is nothing else. A norm's is its
- * first operand's, and so is that of several gradients. */
+/* The widest of the operands' formats, of scalars only where there is nothing else; of a norm and of several gradients
+ * the first operand's. */
 static enum dtype format_result(const struct casting *run, uint32_t op, enum rule_autocast mode, uint32_t place)
 {
 	const struct graph *graph = run->graph;
@@ -510,7 +510,6 @@ static const char *name_now(const void *context, uint32_t tensor, bool result)
 	return draft_tensor_at(run->build.draft, run->tensor[tensor])->name;
 }
 
-/* Copies an op with what stands for its operands now. */
 static void copy_op(struct casting *run, uint32_t op)
 {
 	const struct arguments *arguments = run->graph->op[op].arguments;
@@ -522,10 +521,9 @@ static void copy_op(struct casting *run, uint32_t op)
 	}
 }
 
-/* What stands for an operand while its op is copied. */
 static void cast_operand(struct casting *run, uint32_t op, uint32_t partner, enum rule_autocast mode, uint32_t tensor)
 {
-	struct memory *memory = storage_state(run, tensor);
+	struct memory *memory = home_of(run, tensor);
 	bool computes = !run->forward[op] && !graph_is_view(run->graph, op);
 	run->tensor[tensor] = run->tensor[own_view(run, op, mode == AUTOCAST_NARROW, tensor)];
 	enum dtype dtype = floats(run, tensor) ? format_read(run, op, partner, mode, tensor) : dtype_now(run, tensor);
@@ -543,7 +541,7 @@ static void cast_operand(struct casting *run, uint32_t op, uint32_t partner, enu
 	}
 }
 
-/* An op with casts in front of it, those of its last operands first. */
+/* Casts of the last operands come first. */
 static void cast_op(struct casting *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
@@ -570,18 +568,18 @@ static void cast_op(struct casting *run, uint32_t op)
 		becomes(run, op, graph_argument(graph, op, reads), DTYPE_BF16);
 }
 
-/* Of a storage whose last reader reads a cast now, it is the cast that is let go of. */
+/* Where the last reader reads a cast now, that is let go of. */
 static void cast_release(struct casting *run, uint32_t op)
 {
 	uint32_t tensor = graph_argument(run->graph, op, 0), stood = run->tensor[tensor],
-			 let_go = storage_state(run, tensor)->let_go;
+			 let_go = home_of(run, tensor)->let_go;
 	wait_or_flush(run, op, AUTOCAST_LIKE);
 	run->tensor[tensor] = let_go == NONE ? stood : let_go;
 	copy_op(run, op);
 	run->tensor[tensor] = stood;
 }
 
-/* Autocast's block ends and lets go of its casts of parameters: here of those that no backward op reads. */
+/* Autocast's block ends and lets go of casts of parameters that no backward op reads. */
 static void end_forward(struct casting *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
@@ -615,7 +613,7 @@ static void cast_all(struct casting *run)
 	build_copy_control(&run->build, graph, run->op);
 }
 
-/* Refuses what isn't in f32, and finds which parameters are trained. */
+/* Also finds which parameters are trained. */
 static enum status cast_prepare(struct casting *run, struct error *error)
 {
 	const struct graph *graph = run->graph;
@@ -624,23 +622,21 @@ static enum status cast_prepare(struct casting *run, struct error *error)
 	FOR(t, graph->tensors) {
 		run->value[t].last = NONE;
 		wide |= graph->tensor[t].kind == KIND_PARAMETER && floats(run, t);
-		if (!graph->tensor[t].has_dtype && graph->tensor[t].bytes > 0)
-			return refuse(error, "precision can't be changed: the dtype of \"%.200s\" is unknown", graph->tensor[t].name);
 	}
 	if (!wide)
-		return refuse(error, "precision=autocast is of a step in fp32, and no parameter of this one is in fp32");
+		return refuse(error, "precision=autocast needs a step in fp32: no parameter is in fp32");
 	FOR(op, graph->ops)
 		FOR_ITEMS(result, &graph->writes, op)
 			if (listed(run, op) == AUTOCAST_NARROW && dtype_bits[graph->tensor[result].dtype] == 16)
-				return refuse(error, "precision=autocast is of a step in fp32, and op \"%.200s\" of this one computes in "
-					"16 bits: it may be under autocast already", graph->op[op].name);
+				return refuse(error, "precision=autocast needs a step in fp32: op \"%.200s\" computes in 16 bits, as under "
+					"autocast", graph->op[op].name);
 	FOR(s, graph->storages)
 		run->memory[s].let_go = NONE;
 	enum status status = update_groups_find(graph, run->rules, &groups, error);
 	for (uint32_t g = 0; g < groups.groups && status == OK; g++) {
-		storage_state(run, groups.group[g].parameter)->trained = true;
+		home_of(run, groups.group[g].parameter)->trained = true;
 		if (groups.group[g].gradient != NONE)
-			storage_state(run, groups.group[g].gradient)->gradient = true;
+			home_of(run, groups.group[g].gradient)->gradient = true;
 	}
 	update_groups_free(&groups);
 	return status;
@@ -648,8 +644,8 @@ static enum status cast_prepare(struct casting *run, struct error *error)
 
 struct graph *autocast_apply(const struct graph *graph, const struct rules *rules, struct error *error)
 {
-	struct casting run = { .graph = graph, .rules = rules, .captured = graph_releases(graph), .held = NONE, .norm_end = NONE,
-		.build = { .draft = draft_new(), .source = graph, .op = NONE, .rules = rules } };
+	struct casting run = { .graph = graph, .rules = rules, .captured = graph_releases(graph), .held = NONE,
+		.norm_end = NONE, .build = { .draft = draft_new(), .source = graph, .op = NONE, .rules = rules } };
 	struct arena *arena = &run.arena;
 	struct graph *result = NULL;
 	uint32_t reads = graph->reads.start[graph->ops];

@@ -20,11 +20,9 @@ extern const char *const precision_names[PRECISION_COUNT];
 struct graph *precision_apply(
 	const struct graph *graph, const struct rules *rules, enum precision precision, struct error *error);
 
-/* autocast: a step in f32 as PyTorch runs it under torch.autocast("cuda", dtype=torch.bfloat16). */
-
-/* The graph with the casts that autocast makes, everything else as it was: ops of its lists (rules_autocast()) read
- * their operands in bf16 or in f32, others take the format of what they read. A trained parameter is cast once, what
- * else products read is each time; gradients have the format of the tensors that they are of. For forward graphs and
- * for steps. NULL with *error: BAD_INPUT where no parameter is in f32, where a forward product computes in 16 bits
- * already, and where a dtype is unknown. O(graph), nearly: each backward op looks at the readers of what was saved. */
+/* autocast: the step with the casts of torch.autocast("cuda", dtype=torch.bfloat16): ops of
+ * its lists (rules_autocast()) read bf16 or f32, others take the format of what they read. A trained parameter is cast
+ * once, what else products read is each time; gradients have the format of the tensors that they are of. NULL with
+ * *error: BAD_INPUT where no parameter is in f32, or a product computes in 16 bits already. O(graph), nearly: each
+ * backward op looks at the readers of what was saved. */
 struct graph *autocast_apply(const struct graph *graph, const struct rules *rules, struct error *error);

@@ -71,9 +71,9 @@ static uint32_t viewed(const struct graph *graph, uint32_t op, uint32_t tensor)
 static bool is_same_view(const struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
-	const struct rule *rule = rules_find(run->rules, graph->op[op].type);
-	if (!(run->allowed & VALUES_FORMATS) || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1 ||
-		!rule || (strcmp(rule->factors, "@expand") != 0 && strcmp(rule->factors, "@reshape") != 0))
+	const struct rule *rule = run->allowed & VALUES_FORMATS ? rules_find(run->rules, graph->op[op].type) : NULL;
+	if (csr_length(&graph->reads, op) != 1 || !rule ||
+		(strcmp(rule->factors, "@expand") != 0 && strcmp(rule->factors, "@reshape") != 0))
 		return false;
 	const struct tensor *of = &graph->tensor[graph_argument(graph, op, 0)],
 						*result = &graph->tensor[graph_argument(graph, op, 1)];
@@ -288,19 +288,20 @@ static bool is_released_away(const struct run *before, const struct run *after, 
 	return away;
 }
 
-/* A release of what runs again: the backward pass reads the copies, and the first results go with the forward pass. */
+/* A release of what runs again: first results go with the forward pass. */
 static bool is_released_rerun(const struct run *before, const struct run *after, uint32_t op)
 {
 	const struct graph *graph = before->graph, *made = after->graph;
-	if (!op_releases(&graph->op[op]) || csr_length(&graph->reads, op) != 1)
-		return false;
-	uint32_t tensor = graph_argument(graph, op, 0), writer = graph->storage[graph->tensor[tensor].storage].allocator,
-			 left = graph_find_tensor(made, graph->tensor[tensor].name);
+	uint32_t tensor = csr_length(&graph->reads, op) == 1 ? graph_argument(graph, op, 0) : NONE,
+			 left = tensor == NONE ? NONE : graph_find_tensor(made, graph->tensor[tensor].name),
+			 writer = left == NONE ? NONE : graph->storage[graph->tensor[tensor].storage].allocator;
 	bool again = false;
-	FOR(i, writer == NONE || left == NONE ? 0 : made->ops)
+	if (!op_releases(&graph->op[op]) || writer == NONE)
+		return false;
+	FOR(i, made->ops)
 		again |= made->op[i].recomputed && made->op[i].of && strcmp(made->op[i].of, graph->op[writer].name) == 0;
-	FOR_ITEMS(user, &made->users, left == NONE ? 0 : made->tensor[left].storage)
-		again &= left != NONE && made->op[user].phase == PHASE_FORWARD;
+	FOR_ITEMS(user, &made->users, made->tensor[left].storage)
+		again &= made->op[user].phase == PHASE_FORWARD;
 	return again;
 }
 
@@ -315,7 +316,8 @@ static enum status check_values_compare_op(
 		return OK;
 	if (is_replaced(from, after->allowed) ||
 		(other == NONE &&
-			(twin || saved || is_released_away(before, after, op) || is_released_rerun(before, after, op)))) /* whoever read it would read something else now */
+			(twin || saved || is_released_away(before, after, op) ||
+				is_released_rerun(before, after, op)))) /* whoever read it would read something else now */
 		return OK;
 	if (other == NONE)
 		return check_wrong(check, "op \"%.100s\" is gone", from->name);

@@ -214,14 +214,13 @@ static bool wants_optimizer(const struct job *job)
 		(value(job, K_precision) || value(job, K_optimizer) || value(job, K_moments) || value(job, K_accumulation) > 1);
 }
 
-/* Parameters stay in fp32, and so does their update; another one is written behind the casts. */
+/* Parameters stay in fp32, and so does their update. */
 static struct graph *run_autocast(struct job *job, enum optimizer own)
 {
 	struct optimizer_change change = { .same_optimizer = !value(job, K_optimizer), .update = update_options(job, own) };
 	struct graph *graph = precision_apply(job->graph, job->stage->rules, PRECISION_AUTOCAST, job->error), *replaced;
 	if (graph)
-		note(job->notes, "autocast: casts were inserted as torch.autocast makes them in bf16; casts that the model's own "
-			"code makes only under autocast aren't known");
+		note(job->notes, "autocast: casts are those of torch.autocast in bf16, without the model's own under it");
 	if (!graph || (change.same_optimizer && !value(job, K_moments) && value(job, K_accumulation) == 1))
 		return graph;
 	replaced = optimizer_replace(graph, job->stage->rules, &change, job->error);
@@ -247,8 +246,8 @@ static struct graph *run_optimizer(struct job *job)
 			value(job, K_precision) ? "; casts were inserted" : "");
 	if (graph && change.precision == PRECISION_MIXED)
 		note(job->notes,
-			"mixed: fp16, with fp32 parameters that the optimizer keeps and a scaled loss. PyTorch's autocast keeps "
-			"them in fp32 only, and casts them in each pass: precision=autocast");
+			"mixed: fp16, with fp32 parameters that the optimizer keeps and a scaled loss. PyTorch's "
+			"autocast is precision=autocast");
 	return graph;
 }
 
