@@ -79,7 +79,7 @@ struct plan {
 	struct laid_out *laid_out;    /* by storage of graph, then by op: its workspace */
 
 	enum allocator allocator;     /* what gives it its memory */
-	struct allocated pytorch[2];  /* in PyTorch's caching allocator, without and with expandable segments, over two
+	struct allocated pytorch[2];  /* in PyTorch's caching allocator, without and with expandable segments, over three
 								   * steps, within the memory cap less what is beside; least 0: not played */
 	bool fully_shard;             /* as PyTorch's fully_shard runs it (fsdp.h), with all that this gathers */
 	uint32_t rank;                /* the pipeline rank that graph is of */

@@ -135,7 +135,7 @@ enum knob_type {
 	X(alignment, "layout", BYTES, NULL, 1, 1 << 30, 1, ORDER, BY_MEMORY, "all sizes are rounded up to a multiple of it") \
 	X(allocator, "layout", CHOICE, "auto|plan|pytorch|expandable", 0, ALLOCATOR_EXPANDABLE, ALLOCATOR_AUTO, RECOMPUTE, \
 		BY_ARENA, \
-		"what gives a plan its memory, and so what fits: its own addresses, or PyTorch's caching allocator over two " \
+		"what gives a plan its memory, and so what fits: its own addresses, or PyTorch's caching allocator over three " \
 		"steps; auto is expandable where PyTorch runs the step on a GPU, or what a snapshot shows, else plan") \
 	X(store, "session", BYTES, NULL, 0, BYTES_MAX, INT64_C(512) << 20, READ, 0, \
 		"memory for kept results, so that going back costs nothing")
