@@ -712,6 +712,19 @@ static void note_fit(struct pipelined *pipelined, const struct pipeline_fit *fit
 	pipelined->fitted = fitted_retain(fitted);
 }
 
+/* What was found, whatever ended the search, but for want of memory. */
+static struct pipelined *stage_found(struct pipelined *best, struct pipelined *other, struct error *error)
+{
+	pipelined_release(other);
+	if (best && error->status == NO_MEMORY) {
+		pipelined_release(best);
+		return NULL;
+	}
+	if (best)
+		error_set(error, OK);
+	return best;
+}
+
 /* Every rank computes again what lets it keep the cap, behind cuts of that kind; NULL, too, where these are another's.
  */
 static struct pipelined *stage_fitted(struct stage_context *stage, const struct sharded *sharded, enum limited limited,
@@ -743,11 +756,9 @@ static struct pipelined *stage_fitted(struct stage_context *stage, const struct 
 		if (!next || fit.impossible)
 			break;
 	}
-	if (best)
-		error_set(error, OK);
 	fitted_release(fit.fitted);
 	mem_free(fit.cap);
-	return best;
+	return stage_found(best, NULL, error);
 }
 
 struct pipelined *stage_pipeline(struct stage_context *stage, const struct sharded *sharded,
@@ -765,7 +776,5 @@ struct pipelined *stage_pipeline(struct stage_context *stage, const struct shard
 	even->unfit &= !uneven || uneven->unfit;
 	if (uneven)
 		uneven->unfit &= even->unfit;
-	pipelined_release(better ? even : uneven);
-	error_set(error, OK);
-	return better ? uneven : even;
+	return better ? stage_found(uneven, even, error) : stage_found(even, uneven, error);
 }
