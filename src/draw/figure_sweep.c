@@ -184,6 +184,9 @@ static void figure_sweep_draw_legend(
 
 /* ---- time over memory ---- */
 
+#define NAME_WIDE 150.0 /* between points that are named, along either axis */
+#define NAME_HIGH 11.0
+
 /* The knob whose values get colours: of few values the one with the most. */
 static void choose_colours(struct scene *scene)
 {
@@ -224,15 +227,39 @@ static uint32_t figure_sweep_sort_rows(const struct scene *scene, struct order *
 	return count;
 }
 
-/* Joins those that fit and are faster than all that take less memory, and names them. */
-static void figure_sweep_draw_front(
+/* Names those that fit and are faster than all that take less memory: the fastest, and of the others those that are far
+ * enough from the one before for letters between. Whether it names all. */
+static bool figure_sweep_name_front(
+	struct scene *scene, const struct plot *plot, const struct order *order, uint32_t fastest, struct labels *labels)
+{
+	double best = DBL_MAX, x = -DBL_MAX, y = -DBL_MAX;
+	char text[200];
+	bool all = true;
+	for (uint32_t i = 0; i <= fastest; i++) {
+		if (order[i].seconds >= best || !order[i].row->fits)
+			continue;
+		best = order[i].seconds;
+		double next_x = plot_x(plot, order[i].bytes), next_y = plot_y(plot, best);
+		if (i == fastest || next_x - x >= NAME_WIDE || next_y - y >= NAME_HIGH) {
+			label_point(labels, &scene->canvas, next_x, next_y, CANVAS_SMALL, INK,
+				others_text(scene, order[i].row, scene->axis, text, sizeof text));
+			x = next_x, y = next_y;
+		} else {
+			all = false;
+		}
+	}
+	return all;
+}
+
+/* Joins those that fit and are faster than all that take less memory, and names them. Whether it names all. */
+static bool figure_sweep_draw_front(
 	struct scene *scene, const struct plot *plot, const struct order *order, uint32_t count)
 {
 	const struct canvas_line line = { "#888888", 0.8, true };
 	struct labels labels = {
 		.left = plot->left, .right = plot->left + plot->wide, .top = plot->top, .bottom = plot->top + plot->high
 	};
-	char text[200];
+	uint32_t fastest = NONE;
 	double best = DBL_MAX, x = 0, y = 0;
 	FOR(i, count) {
 		label_avoid(&labels, plot_x(plot, order[i].bytes), plot_y(plot, order[i].seconds), MARK);
@@ -244,15 +271,9 @@ static void figure_sweep_draw_front(
 			label_avoid_line(&labels, x, y, next_x, y);
 			label_avoid_line(&labels, next_x, y, next_x, next_y);
 		}
-		x = next_x, y = next_y, best = order[i].seconds;
+		x = next_x, y = next_y, best = order[i].seconds, fastest = i;
 	}
-	best = DBL_MAX;
-	FOR(i, count)
-		if (order[i].seconds < best && order[i].row->fits) {
-			best = order[i].seconds;
-			label_point(&labels, &scene->canvas, plot_x(plot, order[i].bytes), plot_y(plot, best), CANVAS_SMALL, INK,
-				others_text(scene, order[i].row, scene->axis, text, sizeof text));
-		}
+	return fastest == NONE || figure_sweep_name_front(scene, plot, order, fastest, &labels);
 }
 
 /* Points close to each other aren't pressed into a corner by axes from 0. */
@@ -278,7 +299,6 @@ static enum status draw_pareto(struct scene *scene, const char *name, struct can
 	struct canvas_key key[CURVES_MOST];
 	struct plot plot = { .top = TOP, .high = PARETO };
 	char label[64], text[CANVAS_CUT], names[CURVES_MOST][160];
-	const char *note = "joined and named: none that fits has less of both";
 	int keys = scene->axis == NONE ? 0 : (int)scene->table->knob[scene->axis].values;
 	FOR_INT(i, keys) {
 		key[i] = (struct canvas_key){ curve_colours[i],
@@ -292,12 +312,13 @@ static enum status draw_pareto(struct scene *scene, const char *name, struct can
 	PRINT_TO(label, "time of a %s", scene->time);
 	plot_axes(&plot, &scene->canvas, label, PLOT_SECONDS);
 	plot_byte_axis(&plot, &scene->canvas, "memory of a device");
-	figure_sweep_draw_front(scene, &plot, order, count);
+	bool all = figure_sweep_draw_front(scene, &plot, order, count);
 	FOR(i, count)
 		draw_mark(&scene->canvas, plot_x(&plot, order[i].bytes), plot_y(&plot, order[i].seconds),
 			figure_sweep_colour_of(scene, order[i].row), order[i].row->fits,
 			others_text(scene, order[i].row, NONE, text, sizeof text));
-	figure_sweep_draw_legend(scene, &plot, key, keys, note);
+	figure_sweep_draw_legend(scene, &plot, key, keys, all ? "joined and named: none that fits has less of both"
+		: "joined, some of them named: none that fits has less of both");
 	return canvas_close(&scene->canvas, stream, error);
 }
 
