@@ -404,9 +404,23 @@ static enum status find_sizes(struct finding *finding)
 	return OK;
 }
 
-/* Weights beside those that are trained: a quantised base is another step, whose capture says what it needs. */
-static void fit_list_find_frozen(const struct graph *graph, struct fit_list *list)
+/* The largest embedding table: what is quantised for fine-tuning is neither it nor a head as large. */
+static int64_t fit_list_largest_table(const struct graph *graph, const struct rules *rules)
 {
+	int64_t most = -1;
+	FOR(op, graph->ops) {
+		const struct rule *rule = rules_find(rules, graph->op[op].type);
+		if (rule && (rule->traits & TRAIT_EMBEDDING))
+			FOR_ITEMS(tensor, &graph->reads, op)
+				most = LARGER(most, graph->storage[graph->tensor[tensor].storage].bytes);
+	}
+	return most;
+}
+
+/* Weights beside those that are trained: a quantised base is another step, whose capture says what it needs. */
+static void fit_list_find_frozen(const struct graph *graph, const struct rules *rules, struct fit_list *list)
+{
+	int64_t table = fit_list_largest_table(graph, rules);
 	bool trains = false;
 	FOR(s, graph->storages) {
 		const struct storage *storage = &graph->storage[s];
@@ -415,7 +429,8 @@ static void fit_list_find_frozen(const struct graph *graph, struct fit_list *lis
 		FOR_ITEMS(user, &graph->users, s)
 			updated |= graph->op[user].phase == PHASE_UPDATE;
 		trains |= storage->kind == KIND_PARAMETER && updated;
-		if (storage->kind == KIND_PARAMETER && !updated && root->dims > 1 && dtype_bits[root->dtype] >= 16) {
+		if (storage->kind == KIND_PARAMETER && !updated && root->dims > 1 && dtype_bits[root->dtype] >= 16 &&
+			storage->bytes != table) {
 			list->frozen += storage->bytes;
 			list->weights += storage->bytes * 8 / dtype_bits[root->dtype];
 		}
@@ -522,7 +537,7 @@ enum status fit_list_find(struct planner *planner, struct graph *graph, const st
 		return OK;
 	if (!(MAKE(list->way, WAYS_MOST)))
 		return fail_memory(error);
-	fit_list_find_frozen(graph, list);
+	fit_list_find_frozen(graph, planner->rules, list);
 	enum status status = find_sizes(&finding);
 	status = status == OK ? find_singles(&finding) : status;
 	sort_ways(list);
