@@ -252,7 +252,7 @@ enum status child_run(const char *const *arguments, const char *input, size_t si
 	return status;
 }
 
-enum status child_complain(const char *program, const struct child_result *result, struct error *error)
+static enum status child_complain(const char *program, const struct child_result *result, struct error *error)
 {
 	char head[60], line_head[60];
 	PRINT_TO(head, "%s: ", program);
@@ -280,4 +280,15 @@ enum status child_complain(const char *program, const struct child_result *resul
 	if (length == 0)
 		return fail(error, status, "%s ended with status %d", program, result->code);
 	return fail(error, status, "%.*s", length, text);
+}
+
+enum status child_ask(const char *program, const char *const *arguments, const char *input, size_t size,
+	const struct child_limits *limits, struct child_result *result, struct error *error)
+{
+	TRY(child_run(arguments, input, size, limits, result, error));
+	if (result->code == 0)
+		return OK;
+	mem_free(result->output);
+	result->output = NULL;
+	return child_complain(program, result, error);
 }

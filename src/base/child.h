@@ -25,6 +25,7 @@ struct child_result {
 enum status child_run(const char *const *arguments, const char *input, size_t size, const struct child_limits *limits,
 	struct child_result *result, struct error *error);
 
-/* What a program of ours that ended with another status than 0 said: "PROGRAM: -:LINE: text" or "PROGRAM: -: text" on
- * its standard error; libraries may have spoken before. BAD_INPUT where that is 3, else LIMIT. */
-enum status child_complain(const char *program, const struct child_result *result, struct error *error);
+/* The same of a program of ours, whose exit status isn't 0 where it fails. It then says "PROGRAM: -:LINE: text" or
+ * "PROGRAM: -: text" on its standard error; libraries may have spoken before. BAD_INPUT where that is 3, else LIMIT. */
+enum status child_ask(const char *program, const char *const *arguments, const char *input, size_t size,
+	const struct child_limits *limits, struct child_result *result, struct error *error);

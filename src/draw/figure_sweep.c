@@ -227,8 +227,7 @@ static uint32_t figure_sweep_sort_rows(const struct scene *scene, struct order *
 	return count;
 }
 
-/* Names those that fit and are faster than all that take less memory: the fastest, and of the others those that are far
- * enough from the one before for letters between. Whether it names all. */
+/* Names the fastest of the front, and those far enough from the one before for letters. Whether it names all. */
 static bool figure_sweep_name_front(
 	struct scene *scene, const struct plot *plot, const struct order *order, uint32_t fastest, struct labels *labels)
 {
@@ -251,7 +250,7 @@ static bool figure_sweep_name_front(
 	return all;
 }
 
-/* Joins those that fit and are faster than all that take less memory, and names them. Whether it names all. */
+/* Joins those that fit and are faster than all that take less memory: the front. Whether it names all. */
 static bool figure_sweep_draw_front(
 	struct scene *scene, const struct plot *plot, const struct order *order, uint32_t count)
 {

@@ -118,6 +118,19 @@ static void configuration_text(const json_t *record, char *text, size_t size)
 		words_add(&words, " %.0f", json_number_value(json_object_get(record, "chunks")));
 }
 
+/* Frees set. */
+static enum status take_row(struct sweep_table *table, json_t *set, const json_t *record, double bytes,
+	struct swept **row, struct error *error)
+{
+	enum status status = add_row(table, set, row, error);
+	json_decref(set);
+	TRY(status);
+	(*row)->fits = json_is_true(json_object_get(record, "fits"));
+	(*row)->bytes = bytes;
+	(*row)->seconds = sweep_file_number_of(record, "step_seconds");
+	return OK;
+}
+
 /* A configuration as search estimates it, whose parts add up. */
 static enum status take_configuration(struct sweep_table *table, const json_t *record, struct error *error)
 {
@@ -132,12 +145,7 @@ static enum status take_configuration(struct sweep_table *table, const json_t *r
 	char text[64];
 	configuration_text(record, text, sizeof text);
 	json_t *set = json_pack("{s:s, s:s}", "configuration", text, "recompute", recompute ? recompute : "none");
-	enum status status = add_row(table, set, &row, error);
-	json_decref(set);
-	TRY(status);
-	row->fits = json_is_true(json_object_get(record, "fits"));
-	row->bytes = sweep_file_number_of(worst, "total");
-	row->seconds = sweep_file_number_of(record, "step_seconds");
+	TRY(take_row(table, set, record, sweep_file_number_of(worst, "total"), &row, error));
 	FOR_SIZE(i, COUNT_OF(part))
 		row->part[part[i].part] = fmax(0, sweep_file_number_of(worst, part[i].key));
 	return OK;
@@ -171,13 +179,7 @@ static enum status take_way(struct sweep_table *table, const json_t *way, const 
 		if (json_is_string(word) && !all_set(ways, json_string_value(word)))
 			words_add(&words, "%s%s", *text ? ", " : "", json_string_value(word));
 	json_t *set = json_pack("{s:s, s:s}", "change", *text ? text : "no change", "results", results ? results : "same");
-	enum status status = add_row(table, set, &row, error);
-	json_decref(set);
-	TRY(status);
-	row->fits = json_is_true(json_object_get(way, "fits"));
-	row->bytes = sweep_file_number_of(way, "needed_bytes");
-	row->seconds = sweep_file_number_of(way, "step_seconds");
-	return OK;
+	return take_row(table, set, way, sweep_file_number_of(way, "needed_bytes"), &row, error);
 }
 
 /* *whole: the text was such an object. */

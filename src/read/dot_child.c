@@ -41,16 +41,8 @@ static enum status dot_child_run(const char *format, bool positions, const char 
 		positions ? "--positions" : NULL, NULL };
 	struct error unused = { 0 };
 	error = error ? error : &unused;
-	*result = (struct child_result){ 0 };
 	TRY(find_program(program, sizeof program, error));
-	enum status status = child_run(arguments, text, size, &child, result, error);
-	if (status == OK && result->code != 0)
-		status = child_complain(PROGRAM, result, error);
-	if (status != OK) {
-		mem_free(result->output);
-		result->output = NULL;
-	}
-	return status;
+	return child_ask(PROGRAM, arguments, text, size, &child, result, error);
 }
 
 struct graph *dot_child_read(const char *text, size_t size, const struct dot_limits *limits, struct error *error)

@@ -84,16 +84,10 @@ static enum status python_child_run(const struct python_job *job, struct child_r
 	}
 	if (job->folder && PRINT_TO(folder, "--folder=%s", job->folder))
 		arguments[count++] = folder;
-	enum status status = child_run(arguments, job->data, job->size, &limits, result, error);
+	enum status status = child_ask("reader", arguments, job->data, job->size, &limits, result, error);
 	free(types);
 	if (status == LIMIT && strncmp(error->text, "can't run", 9) == 0)
 		status = fail(error, LIMIT, "this format is read by a program in Python, and python3 isn't there: install it");
-	if (status == OK && result->code != 0)
-		status = child_complain("reader", result, error);
-	if (status != OK) {
-		mem_free(result->output);
-		result->output = NULL;
-	}
 	return status;
 }
 
