@@ -200,7 +200,7 @@ int model_command(int argc, char **argv)
 		return usage_error("model", "%s", error.text);
 	struct plan plan = { .graph = model_step(request.name, &request.config, &request.training, &error) };
 	if (!plan.graph)
-		return complain(NULL, &error, error.status);
+		return complain(request.file.name ? name : NULL, &error, error.status);
 	struct export_options options = { 0 };
 	enum status status = request.curve ? print_curve(plan.graph, request.curve, &error)
 		: export_to(EXPORT_native, &plan, &options, request.line.output, true, &error);

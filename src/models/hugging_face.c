@@ -613,10 +613,25 @@ enum status hugging_face_read(const char *text, size_t size, struct hugging_face
 
 /* ---- paths ---- */
 
+/* Python writes Infinity and NaN into its JSON: zeros here. */
+static void hugging_face_plain(char *at)
+{
+	for (bool quoted = false; *at; at++) {
+		size_t length = strncmp(at, "Infinity", 8) == 0 ? 8 : strncmp(at, "NaN", 3) == 0 ? 3 : 0;
+		quoted ^= *at == '"';
+		if (quoted && *at == '\\' && at[1])
+			at++;
+		else if (!quoted && length)
+			*(char *)memset(at, ' ', length) = '0';
+	}
+}
+
 static enum status read_path(const char *path, char **text, size_t *size, struct error *error)
 {
 	struct error why = { 0 };
 	*text = input_text(path, BYTES_MOST, size, &why);
+	if (*text)
+		hugging_face_plain(*text);
 	return *text ? OK : fail(error, why.status, "%s", why.text);
 }
 

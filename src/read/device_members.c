@@ -155,17 +155,21 @@ static bool read_opaque(struct arena *names, const struct value *list, struct ab
 	return fine;
 }
 
-/* The lines of a list of texts, joined; NULL where it is none, or has line ends in it. */
+/* The lines of a list of texts, joined; NULL where it is no list, or has line ends in it. */
 static const char *read_lines(struct arena *names, const struct value *list)
 {
 	size_t size = 1, used = 0;
-	for EACH_INSIDE(item, value_items(list, VALUE_LIST) ? list : NULL) {
+	if (!value_is(list, VALUE_LIST))
+		return NULL;
+	for EACH_INSIDE(item, list) {
 		const char *text = value_text(item);
 		if (!text || !*text || strchr(text, '\n') || strlen(text) >= 1000)
 			return NULL;
 		size += strlen(text) + 1;
 	}
-	char *lines = size > 1 ? arena_alloc(names, size, 1) : NULL;
+	char *lines = arena_alloc(names, size, 1);
+	if (lines)
+		*lines = '\0';
 	for EACH_INSIDE(item, lines ? list : NULL)
 		used += (size_t)snprintf(lines + used, size - used, "%s%s", used ? "\n" : "", value_text(item));
 	return lines;

@@ -199,15 +199,15 @@ def strange(_word):
     raise Bad("not JSON: a value, a comma or a bracket is missing or wrong")
 
 
-def read_json(stream):
-    """The value that a stream holds; Bad with the line where it isn't JSON."""
+def read_json(stream, numbers=strange):
+    """The value that a stream holds; Bad with the line where it isn't JSON. numbers: what NaN and Infinity are."""
     data = stream.read()
     try:
         text = data.decode("utf-8-sig")
         if "\\u0000" in text:   # a native graph has none either
             raise Bad("not JSON: a text in it has a NUL", text.count("\n", 0, text.index("\\u0000")) + 1)
         return json.loads(
-            text, object_pairs_hook=no_duplicates, parse_int=whole, parse_float=real, parse_constant=strange)
+            text, object_pairs_hook=no_duplicates, parse_int=whole, parse_float=real, parse_constant=numbers)
     except UnicodeDecodeError as fault:
         raise Bad("not JSON: it has bytes that are not UTF-8", data.count(b"\n", 0, fault.start) + 1) from None
     except json.JSONDecodeError as fault:

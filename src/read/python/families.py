@@ -36,6 +36,10 @@ class Config:
         value = self.find(*names)
         return normal if value is None else value is True
 
+    def said(self, value):
+        """What a family says itself, or by the key of a file that says it."""
+        return self.on(value) if isinstance(value, str) else value
+
     def text(self, *names, normal=""):
         """A text."""
         value = self.find(*names)
@@ -70,12 +74,15 @@ def attention(net, x, c, has):
     sinks, sub_norm, turns (no: without positions), rotary (a share), wide (heads and widths of their own)."""
     hidden = net.shape[x][-1]
     heads, kv, head = has.get("wide") or (0, 0, 0)
-    kv = c.size(has["kv"], normal=8) if "kv" in has else kv
+    kv = c.size(has["kv"], normal=2 * c.size("num_key_value_heads", normal=4)) if "kv" in has else kv
     heads = heads or c.size("num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads")
-    kv = kv or (1 if has.get("one") else c.size("num_key_value_heads", "num_kv_heads", normal=heads))
+    if has.get("one") and not c.on("new_decoder_architecture"):
+        kv = 1 if c.on("multi_query", normal=True) else heads
+    kv = kv or c.size("num_key_value_heads", "num_kv_heads", normal=heads)
     head = head or c.size("head_dim", normal=hidden // heads or 1)
     width, norm = c.size("v_head_dim", normal=head) if has.get("values") else head, has.get("norms")
-    bias = has.get("bias", c.on("attention_bias"))
+    norm = norm if c.on(has.get("asks", ""), normal=True) else None
+    bias = c.said(has.get("bias", "attention_bias"))
     q = net.linear("q_proj", x, heads * head * (2 if has.get("gate") == "double" else 1), bias)
     if shares(net, c, has) and (kv, head) in net.shared:   # those of an earlier layer
         q = net.norm("q_norm", net.heads(q, heads)) if norm else net.heads(q, heads)
@@ -83,17 +90,17 @@ def attention(net, x, c, has):
         return net.linear("o_proj", made, hidden)
     k = net.linear("k_proj", x, kv * head, bias)
     v = k if has.get("equal") and c.on("attention_k_eq_v") else net.linear("v_proj", x, kv * width, bias)
-    gate = None
-    if has.get("gate") == "double":
+    gate, gated = None, has.get("gate") if c.on("use_attention_gate", normal=True) else None
+    if gated == "double":
         q, gate = net.parts(q, heads * head, heads * head)
-    elif has.get("gate"):
+    elif gated:
         gate = net.linear("gate_proj", x, heads * width if has["gate"] == "full" else heads)
     if norm == "whole":
         q, k = net.norm("q_norm", q), net.norm("k_norm", k)
     q, k, v = net.heads(q, heads), net.heads(k, kv), net.heads(v, kv)
     if norm in ("head", "layer"):
         q, k = (net.norm(name, one, "rms" if norm == "head" else "layer") for name, one in (("q_norm", q), ("k_norm", k)))
-    if has.get("turns", True):
+    if has.get("turns", True) and not c.on("alibi"):
         turned = c.part(head, has.get("rotary", 1))
         q, k = net.turn(q, turned), net.turn(k, turned)
     net.shared[(kv, head)] = k, v
@@ -112,7 +119,7 @@ def attention(net, x, c, has):
         made = net.view(net.times(made, gate), net.batch, net.seq, heads * width)
     if has.get("sub_norm"):
         made = net.norm("attn_sub_norm", made)
-    return net.linear("o_proj", made, hidden, has.get("out_bias", c.on("attention_bias") and "bias" not in has))
+    return net.linear("o_proj", made, hidden, c.said(has.get("out_bias", "bias" not in has and "attention_bias")))
 
 
 def latent(net, x, c, has):
@@ -229,6 +236,7 @@ def mamba2(net, x, c, has):
         net.given(name, heads) for name in ("dt_bias", "A_log", "D")], (b, s, heads, wide // heads))
     made = net.view(made, b, s, wide)
     gate = net.act("silu", z)
+    bias = c.on("projectors_bias") if has.get("own_width") else bias
     if has.get("gate_only") and not c.on("mamba_rms_norm"):
         made = net.times(made, gate)
     else:
@@ -275,8 +283,8 @@ def dense(net, x, c, has):
     if has.get("fit"):
         inner = fitted(c, inner)
     act = has.get("act") or c.text("hidden_act", "hidden_activation", "activation_function", "activation", "mlp_hidden_act",
-                                   normal="silu" if has.get("gated", True) else "gelu")
-    bias = has.get("bias", c.on("mlp_bias"))
+                                   normal=has.get("normal", "silu" if has.get("gated", True) else "gelu"))
+    bias = c.said(has.get("bias", "mlp_bias"))
     if act == "xielu":
         return xielu(net, x, inner)
     return net.gated("mlp", x, inner, bias, act, has.get("norm")) if has.get("gated", True) \
@@ -314,9 +322,9 @@ def mixture(net, x, c, has):
         made = net.experts(x, count, chosen, inner, has.get("sigmoid", False), has.get("act", "silu"),
                            has.get("gated", True), has.get("offset", False))
         if beside and has.get("gated", True):
-            more = net.gated("shared_experts", x, beside)
+            more = net.gated("shared_experts", x, beside, c.said(has.get("bias", False)))
         elif beside:
-            more = net.plain("shared_experts", x, beside, act=has.get("act", "silu"))
+            more = net.plain("shared_experts", x, beside, c.said(has.get("bias", False)), has.get("act", "silu"))
         if beside and has.get("gate"):
             more = net.times(more, net.map("sigmoid.default", net.linear("shared_expert_gate", x, 1)))
         return net.norm("post_mlp_layernorm", net.add(made, more) if beside else made) if has.get("behind") \
@@ -334,7 +342,7 @@ def sparse(c, layers, has):
         return [kind == "sparse" for kind in kinds[:layers]]
     if isinstance(freq, list) and len(freq) >= layers:
         return [bool(one) for one in freq[:layers]]
-    first = c.size("first_k_dense_replace", "num_dense_layers", normal=has.get("first", 0), least=0)
+    first = c.size("first_k_dense_replace", "num_dense_layers", normal=0 if only else has.get("first", 0), least=0)
     step, at = c.size("decoder_sparse_step", "expert_layer_period", normal=1), c.size("expert_layer_offset", normal=0, least=0)
     if c.find("expert_layer_period") is not None:
         return [i % step == at % step for i in range(layers)]
@@ -357,9 +365,10 @@ def block(net, x, c, family, kind, experts):
     if form == "single":   # one or the other
         y = net.norm("norm", x, norm)
         return net.add(x, mixed(y) if mix else feed(y))
-    if form == "parallel":
+    if form == "parallel" and c.on("parallel_attn", normal=True):
         y = net.norm("input_layernorm", x, norm)
-        both = net.norm("mlp_norm", x, norm) if family.get("two") and c.on("new_decoder_architecture") else y
+        two = c.on("new_decoder_architecture") and c.size("num_ln_in_parallel_attn", normal=2) == 2   # Falcon
+        both = net.norm("mlp_norm", x, norm) if two else y
         return net.add(x, net.add(mixed(y), feed(both)))
     if form == "beside":   # a scan and attention of one norm (Falcon-H1)
         y = net.norm("input_layernorm", x, norm)
@@ -373,7 +382,7 @@ def block(net, x, c, family, kind, experts):
     if form == "behind":
         x = net.add(x, more(mixed(x)))
         return net.add(x, net.norm("post_feedforward_layernorm", feed(x), norm))
-    if form == "sandwich":
+    if form == "sandwich" and c.on("use_sandwich_norm", "use_post_norm", normal=True):
         x = net.add(x, more(mixed(net.norm("input_layernorm", x, norm))))
         y = feed(net.norm("pre_feedforward_layernorm", x, norm))
         if c.on("enable_moe_block"):   # Gemma 4: experts beside it, of the same tokens
@@ -507,8 +516,10 @@ def build(net, c, family, layers):
     x = net.norm("norm", x, norm) if family.get("last_norm", True) else x
     for step in family.get("head", ()):
         x = step(net, x, c)
-    tied = c.on("tie_word_embeddings", normal=family.get("tied", False))
-    net.loss(x, words, labels, "embed_tokens.weight" if tied else None, family.get("head_bias", False),
+    if family.get("two_biases") and not c.on("tie_word_embeddings", normal=True):
+        net.given("lm_head.spare", words)   # untied, the head has one that it doesn't use
+    tied = family.get("tied", False) is not None and c.on("tie_word_embeddings", normal=family.get("tied", False))
+    net.loss(x, words, labels, "embed_tokens.weight" if tied else None, family.get("head_bias", False) and c.on("decoder_bias", normal=True),
              isinstance(c.find("final_logit_softcapping"), (int, float)))
 
 
@@ -559,7 +570,8 @@ def with_norms(kind, **more):
 
 def modern_head(net, x, c):
     """A product, a gelu and a norm before the vocabulary."""
-    return net.norm("head.norm", net.act("gelu", net.linear("head.dense", x, net.shape[x][-1])), "scale")
+    x = net.act("gelu", net.linear("head.dense", x, net.shape[x][-1], c.on("classifier_bias")))
+    return net.norm("head.norm", x, "layer" if c.on("norm_bias") else "scale")
 
 
 SINKS = {kind: (attention, {"sinks": True}) for kind in ALL}
@@ -573,8 +585,10 @@ FAMILIES = {
                     "forms": {"full_attention": "behind"}},
     "kimi_linear": {"kinds": kimi_kinds, "sparse": {"first": 1}, "experts": {"sigmoid": True},
                     "mix": {"linear_attention": (kimi_delta, {}), "full_attention": (latent, {"turns": False})}},
-    "deepseek_v32": {**LATENT, "mix": {"full_attention": (latent, {"index": True})}, "listed": False, "sparse": {"first": 3}},
-    "glm_moe_dsa": {**LATENT, "mix": {"full_attention": (latent, {"index": True})}, "listed": False, "sparse": {"first": 3}},
+    "deepseek_v32": {**LATENT, "mix": {"full_attention": (latent, {"index": True})}, "listed": False, "sparse": {"first": 3},
+                     "dense": {"bias": False}},
+    "glm_moe_dsa": {**LATENT, "mix": {"full_attention": (latent, {"index": True})}, "listed": False, "sparse": {"first": 3},
+                     "dense": {"bias": False}},
     "glm4_moe_lite": {**LATENT, "sparse": {"first": 1}},
     "axk1": {**LATENT, "sparse": {"first": 1}, "experts": {"sigmoid": True, "behind": True}},
     "sarvam_mla": {**LATENT, "sparse": {"first": 1}},
@@ -584,8 +598,8 @@ FAMILIES = {
     "falcon_mamba": {"form": "single", "normal": "mamba", "mix": {"mamba": (mamba1, {"norms": "none"})}, "tied": True},
     "nemotron_h": {"form": "single", "kinds": nemotron, "dense": {"gated": False, "act": "relu2"},
                    "mix": {"mamba": (mamba2, {}), "linear_attention": (mamba2, {}), "mlp": (None, {}), "moe": (None, {}),
-                           **{kind: (attention, {"turns": False}) for kind in ("attention", "full_attention")}},
-                   "experts": {"gated": False, "act": "relu2", "sigmoid": True, "beside": "moe_shared_expert_intermediate_size"},
+                           **{kind: (attention, {"turns": False, "bias": False}) for kind in ("attention", "full_attention")}},
+                   "tied": None, "experts": {"gated": False, "act": "relu2", "sigmoid": True, "bias": "mlp_bias", "beside": "moe_shared_expert_intermediate_size"},
                    "sparse": {"first": 4096}},
     "granitemoehybrid": {"normal": "mamba", "mix": {"mamba": (mamba2, {}), "linear_attention": (mamba2, {}),
                                                              "attention": GQA, "full_attention": GQA},
@@ -612,42 +626,42 @@ FAMILIES = {
     "lara_mini": {"mix": {"linear_attention": DELTA, **with_norms("head")}, "tied": True,
                   "experts": {"beside": "shared_expert_intermediate_size"}},
     "diffllama": {"mix": {"full_attention": (attention, {"lambdas": True})}},
-    "mimo_v2_flash": {"mix": {"full_attention": (attention, {"values": True}), "sliding_attention": (
-        attention, {"values": True, "sinks": True, "kv": "swa_num_key_value_heads"})},
+    "mimo_v2_flash": {"mix": {"full_attention": (attention, {"values": True, "out_bias": False}), "sliding_attention": (
+        attention, {"values": True, "out_bias": False, "sinks": True, "kv": "swa_num_key_value_heads"})},
         "experts": {"sigmoid": True}, "sparse": {"first": 1}},
-    "bert-generation": {**OLD, "form": "post", "positions": 0, "first_norm": True, "last_norm": False, "head_bias": True,
+    "bert-generation": {**OLD, "form": "post", "positions": 0, "first_norm": True, "last_norm": False, "head_bias": True, "two_biases": True,
                         "mix": {"full_attention": (attention, BIASED)}, "dense": {"gated": False, "bias": True}},
     "modernbert-decoder": {"norm": "scale", "first_norm": True, "bare": True, "tied": True, "head": (modern_head,), "head_bias": True,
-                           "mix": {kind: (attention, {"bias": False, "out_bias": False}) for kind in ALL}, "dense": {"act": "gelu"}},
+                           "mix": {kind: (attention, {"out_bias": "attention_bias"}) for kind in ALL}, "dense": {"act": "gelu"}},
     "gemma4_text": {"kinds": every(("sliding_window_pattern", 6), "full_attention", "sliding_attention"), "form": "sandwich",
                     "mix": {"sliding_attention": (attention, {"norms": "head", "shares": True}),
                             "full_attention": (wider, {"norms": "head", "shares": True})},
                     "dense": {"shares": True}, "tied": True, "scaled": True},
     "cwm": {"mix": ALL},
     "youtu": {"mix": LATENT["mix"], "tied": True},
-    "solar_open": {"mix": ALL, "experts": {"sigmoid": True}},
+    "solar_open": {"mix": with_norms(None, out_bias=False), "experts": {"sigmoid": True}},
     "exaone_moe": {"mix": with_norms("head"), "experts": {"sigmoid": True}, "sparse": {"first": 1}},
     "mellum": {"mix": with_norms("head"), "experts": {}},
-    "aria_text": {"mix": ALL, "experts": {}},
-    "hy_v3": {"mix": with_norms("head"), "experts": {"sigmoid": True}, "sparse": {"first": 1}},
+    "aria_text": {"mix": ALL, "experts": {"bias": "mlp_bias"}},
+    "hy_v3": {"mix": with_norms("head"), "experts": {"sigmoid": True, "bias": "mlp_bias"}, "sparse": {"first": 1}},
     "laguna": {"mix": with_norms("head", gate="head"), "experts": {"beside": "shared_expert_intermediate_size", "offset": True},
                "sparse": {"first": 1}},
     "afmoe": {"mix": with_norms("head", gate="full"), "form": "sandwich", "experts": {"sigmoid": True, "offset": True},
               "sparse": {"first": 1}, "scaled": True},
     "cohere2_moe": {"mix": ALL, "form": "parallel", "norm": "scale", "experts": {}, "tied": True},
     "hunyuan_v1_moe": {"mix": with_norms("head"), "experts": {"beside": "intermediate_size"}},
-    "sarvam_moe": {"mix": with_norms("head"), "experts": {"sigmoid": True}, "sparse": {"first": 1}},
+    "sarvam_moe": {"mix": with_norms("head", asks="use_qk_norm", out_bias=False), "experts": {"sigmoid": True}, "sparse": {"first": 1}},
     "granite_swa": {"mix": SINKS, "tied": True, "scaled": True},
     "granitemoe_swa": {"mix": SINKS, "experts": {"beside": "shared_intermediate_size"}, "scaled": True},
-    "apertus": {"mix": with_norms("head")},
+    "apertus": {"mix": with_norms("head"), "dense": {"gated": False, "normal": "xielu"}},
     "bitnet": {"mix": {kind: (attention, {"sub_norm": True}) for kind in ALL}, "dense": {"norm": "ffn_sub_norm"}},
     "exaone": {"mix": ALL},
     "hyperclovax": {"mix": ALL, "form": "sandwich", "scaled": True},
     "nanochat": {"mix": with_norms(None), "norm": "none", "dense": {"gated": False, "act": "relu2"}},
-    "persimmon": {"mix": {"full_attention": (attention, {"norms": "layer", "bias": True, "out_bias": True, "rotary": 0.5})},
+    "persimmon": {"mix": {"full_attention": (attention, {"norms": "layer", "asks": "qk_layernorm", "bias": True, "out_bias": True, "rotary": 0.5})},
                   "norm": "layer", "dense": {"gated": False, "bias": True}},
-    "falcon": {**OLD, "form": "parallel", "mix": {"full_attention": (attention, {"one": True, "bias": False, "out_bias": False})},
-               "dense": {"gated": False, "bias": False}},
+    "falcon": {**OLD, "form": "parallel", "mix": {"full_attention": (attention, {"one": True, "bias": "bias", "out_bias": "bias"})},
+               "dense": {"gated": False, "bias": "bias"}},
     "bloom": {**OLD, "first_norm": True, "mix": {"full_attention": (attention, BIASED)}, "dense": {"gated": False, "bias": True}},
     "mpt": {**OLD, "norm": "scale", "mix": {"full_attention": (attention, {**BIASED, "bias": False, "out_bias": False})},
             "dense": {"gated": False, "bias": False}},
@@ -695,11 +709,11 @@ def wanted(words):
 
 def read(stream, options):
     """The graph of a file, in lines."""
-    file = read_json(stream)
+    file = read_json(stream, str)   # Python writes Infinity for what has no limit
     if not isinstance(file, dict):
         raise Bad("expected an object")
     name, keys = find(file)
-    c, asked = Config({**{key: file[key] for key in ("tie_word_embeddings",) if key in file}, **keys}), wanted(options.dims)
+    c, asked = Config({**keys, **{key: file[key] for key in ("tie_word_embeddings",) if key in file}}), wanted(options.dims)
     c.file["vocab_size"] = asked["vocab"] or c.find("vocab_size")
     if name in TOWERS:
         net = Net(asked["batch"], asked["seq"] or min(8192, c.size("max_target_positions", normal=77)))
@@ -717,7 +731,8 @@ def read(stream, options):
     if not 1 <= layers <= MOST["layers"]:
         raise Bad(f"num_hidden_layers is {layers}: expected a number from 1 to {MOST['layers']}")
     net = Net(asked["batch"], asked["seq"] or min(8192, c.size("max_position_embeddings", "n_positions", normal=2048)))
-    build(net, c, FAMILIES[name], layers)
+    family = {**FAMILIES[name], **({"norm": "layer"} if c.on("norm_bias") else {})}
+    build(net, c, family, layers)
     assumed = [KEPT, "products that the library joins or cuts have the same parameters; dropout is left out"]
     if "experts" in FAMILIES[name]:
         assumed.append("every expert gets its fair share of the tokens (a capacity factor of 1)")
