@@ -101,14 +101,35 @@ static uint32_t sender(const struct check *check, uint32_t r, uint32_t id, uint3
 	return check->sender[r][id];
 }
 
-/* The sum of all microbatches, made here or sent. */
+/* The tensor is of memory that is there before the step, to which ops of the passes add in place, no more. */
+static bool pipeline_check_adds_up(const struct check *check, uint32_t r, uint32_t tensor)
+{
+	const struct graph *graph = check->rank[r];
+	uint32_t s = graph->tensor[tensor].storage;
+	bool any = false;
+	if (graph->storage[s].allocator != NONE)
+		return false;
+	FOR_ITEMS(user, &graph->users, s) {
+		uint32_t of = graph_find_op(check->device, graph->op[user].name);
+		bool adds = of != NONE && check->adds[of];
+		FOR_SPAN(i, graph->inplace_start, user)
+			if (graph->tensor[graph->inplace[i].in].storage == s && graph->op[user].phase != PHASE_UPDATE) {
+				if (!adds)
+					return false;
+				any = true;
+			}
+	}
+	return any;
+}
+
+/* The sum of all microbatches, made here, sent, or in memory that each of them adds to. */
 static bool pipeline_check_is_sum(const struct check *check, uint32_t r, uint32_t tensor)
 {
 	const struct graph *graph = check->rank[r];
 	uint32_t root = graph->storage[graph->tensor[tensor].storage].root, maker = graph->tensor[root].writer, from = 0;
 	uint32_t send = maker == NONE ? NONE : sender(check, r, maker, &from);
 	if (send == NONE || csr_length(&check->rank[from]->reads, send) != 1)
-		return graph->tensor[root].relation == RELATION_SUM;
+		return graph->tensor[root].relation == RELATION_SUM || pipeline_check_adds_up(check, r, tensor);
 	return from != r &&
 		pipeline_check_is_sum(check, from, check->rank[from]->reads.item[check->rank[from]->reads.start[send]]);
 }
@@ -339,14 +360,15 @@ static bool *pipeline_check_before(struct check *check, const struct graph *grap
 }
 
 /* Forward ops whose results, through others, are sent on: they run in the forward pass, not when a backward op has them
- * made for itself. */
+ * made for itself. That a parameter which they read is written later, and sent, says nothing of them. */
 static bool *sent_on(struct check *check, const struct graph *graph)
 {
 	bool *on = arena_alloc(&check->arena, graph->ops, sizeof *on);
 	for (uint32_t op = graph->ops; on && op-- > 0;) {
 		on[op] = between_ranks(&graph->op[op], COLLECTIVE_SEND);
-		FOR_ITEMS(after, &graph->succ, op)
-			on[op] |= graph->op[op].phase != PHASE_BACKWARD && on[after];
+		FOR_ITEMS(written, &graph->writes, op)
+			FOR_ITEMS(after, &graph->users, graph->tensor[written].storage)
+				on[op] |= after > op && graph->op[op].phase != PHASE_BACKWARD && on[after];
 	}
 	return on;
 }

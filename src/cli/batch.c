@@ -97,6 +97,8 @@ void batch_limit(double seconds)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGALRM, &action, NULL);
 	struct itimerval timer = { .it_value = { (time_t)seconds, (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6) } };
+	if (seconds > 0 && timer.it_value.tv_sec == 0 && timer.it_value.tv_usec == 0)
+		timer.it_value.tv_usec = 1; /* nothing would be no limit */
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 

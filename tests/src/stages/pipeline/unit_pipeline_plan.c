@@ -289,6 +289,27 @@ Test(pipeline_plan, ranks_that_sum_tied_gradients_in_place_compute_the_whole_ste
 	}
 }
 
+/* Gradients are added to memory that lives from step to step: no sum beside it. */
+Test(pipeline_plan, ranks_that_add_to_gradients_of_earlier_steps_compute_the_whole_steps_states)
+{
+	static const char *const names[] = { "gpt", "llama" };
+	struct rules *rules = test_rules();
+	for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
+		struct model_config size = { .layers = 2,
+			.hidden = 8,
+			.heads = 2,
+			.kv_heads = 2,
+			.ffn = 8,
+			.positions = 8,
+			.vocab = 16,
+			.seq = 4,
+			.batch = 2 };
+		OWN(graph) *graph = step_of_config(names[m], sized_model(names[m], size),
+			(struct model_training){ .optimizer = OPTIMIZER_ADAM, .accumulate = true });
+		cut_twice_and_run(graph, rules, names[m]);
+	}
+}
+
 /* Microbatches add up gradients in 16 bits and cast the sums where casts belong to the update. */
 Test(pipeline_plan, ranks_that_add_up_narrow_gradients_compute_the_whole_steps_states)
 {
