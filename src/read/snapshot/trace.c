@@ -33,6 +33,7 @@ struct tracing {
 	struct span *span;
 	char *object; /* the text of the event that is read */
 	size_t moments, spans, moment_room, span_room, length, object_room, have, at;
+	uint32_t line;
 	char chunk[CHUNK];
 };
 
@@ -48,6 +49,7 @@ static int trace_byte(struct tracing *tracing)
 		if (got <= 0)
 			return EOF;
 	}
+	tracing->line += tracing->chunk[tracing->at] == '\n';
 	return (unsigned char)tracing->chunk[tracing->at++];
 }
 
@@ -167,7 +169,7 @@ static enum status trace_parse(struct tracing *tracing)
 	json_t *event = json_loadb(tracing->object, tracing->length, 0, NULL);
 	if (!event)
 		return json_memory_failed() ? fail_memory(tracing->error) : refuse(tracing->error,
-			"an event is no JSON: %.60s", tracing->object);
+			"the event that ends here is no JSON");
 	enum status status = memory ? trace_add_moment(tracing, event) : trace_add_span(tracing, event);
 	json_decref(event);
 	return status;
@@ -390,11 +392,14 @@ static enum status trace_take(struct tracing *tracing)
 static enum status trace_follow(struct tracing *tracing)
 {
 	TRY(trace_find_events(tracing));
-	for (bool more = true; more; ) {
-		TRY(trace_next(tracing, &more));
-		if (more)
-			TRY(trace_parse(tracing));
+	enum status status = OK;
+	for (bool more = true; more && status == OK; ) {
+		status = trace_next(tracing, &more);
+		status = more && status == OK ? trace_parse(tracing) : status;
 	}
+	if (status == BAD_INPUT && tracing->error)
+		tracing->error->line = tracing->line + 1;
+	TRY(status);
 	if (tracing->moments == 0)
 		return refuse(tracing->error,
 			"this trace says what ran when, not what a step holds: profile with profile_memory=True (and "

@@ -18,6 +18,10 @@ static void refused(const char *text, const char *why)
 	struct error error = { 0 };
 	cr_assert_eq(read_text(text, &snapshot, &error), BAD_INPUT, "%s", text);
 	cr_assert(strstr(error.text, why), "%s: %s", text, error.text);
+	unsigned lines = 1;
+	for (const char *at = text; *at; at++)
+		lines += *at == '\n';
+	cr_assert(lines == 1 || error.line == lines, "%s: line %u", text, error.line);
 	snapshot_free(&snapshot);
 }
 
@@ -52,6 +56,7 @@ Test(trace, what_is_wrong_is_said)
 	refused("{\"traceEvents\": [", "ends within");
 	refused("{\"traceEvents\": [3]}", "not an object");
 	refused("{\"traceEvents\": [{\"name\": \"[memory]\", \"args\": {", "ends within");
+	refused("{\"traceEvents\": [\n{},\n{\"name\": \"[memory]\",\n,}]}", "is no JSON");
 	refused("{\"traceEvents\": []}", "profile_memory=True");
 	refused("{\"traceEvents\": [" SPAN("cpu_op", "aten::mm", 10, 5) "]}", "profile_memory=True");
 	refused("{\"traceEvents\": [{\"name\": \"[memory]\", oops}]}", "no JSON");
