@@ -106,20 +106,16 @@ static bool pipeline_check_adds_up(const struct check *check, uint32_t r, uint32
 {
 	const struct graph *graph = check->rank[r];
 	uint32_t s = graph->tensor[tensor].storage;
-	bool any = false;
-	if (graph->storage[s].allocator != NONE)
-		return false;
+	bool any = false, all = graph->storage[s].allocator == NONE;
 	FOR_ITEMS(user, &graph->users, s) {
 		uint32_t of = graph_find_op(check->device, graph->op[user].name);
-		bool adds = of != NONE && check->adds[of];
-		FOR_SPAN(i, graph->inplace_start, user)
-			if (graph->tensor[graph->inplace[i].in].storage == s && graph->op[user].phase != PHASE_UPDATE) {
-				if (!adds)
-					return false;
-				any = true;
-			}
+		FOR_SPAN(i, graph->inplace_start, user) {
+			bool over = graph->tensor[graph->inplace[i].in].storage == s && graph->op[user].phase != PHASE_UPDATE;
+			any |= over;
+			all &= !over || (of != NONE && check->adds[of]);
+		}
 	}
-	return any;
+	return any && all;
 }
 
 /* The sum of all microbatches, made here, sent, or in memory that each of them adds to. */

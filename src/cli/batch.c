@@ -96,9 +96,9 @@ void batch_limit(double seconds)
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGALRM, &action, NULL);
+	if (seconds > 0 && seconds < 2e-6)
+		seconds = 2e-6; /* a timer of 0 never ends */
 	struct itimerval timer = { .it_value = { (time_t)seconds, (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6) } };
-	if (seconds > 0 && timer.it_value.tv_sec == 0 && timer.it_value.tv_usec == 0)
-		timer.it_value.tv_usec = 1; /* nothing would be no limit */
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
