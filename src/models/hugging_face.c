@@ -630,18 +630,19 @@ static enum status read_path(const char *path, char **text, size_t *size, struct
 {
 	struct error why = { 0 };
 	*text = input_text(path, BYTES_MOST, size, &why);
-	if (*text)
-		hugging_face_plain(*text);
-	return *text ? OK : fail(error, why.status, "%s", why.text);
+	if (!*text)
+		return fail(error, why.status, "%s", why.text);
+	hugging_face_plain(*text);
+	return OK;
 }
 
 bool hugging_face_is(const char *path)
 {
-	struct stat state;
+	struct stat state = { 0 };
 	char *text = NULL;
 	size_t size;
-	if (stat(path, &state) != 0 || S_ISDIR(state.st_mode) || !S_ISREG(state.st_mode))
-		return stat(path, &state) == 0 && S_ISDIR(state.st_mode);
+	if (stat(path, &state) != 0 || !S_ISREG(state.st_mode))
+		return S_ISDIR(state.st_mode);
 	json_t *file = read_path(path, &text, &size, NULL) == OK ? json_loadb(text, size, 0, NULL) : NULL;
 	bool is = json_is_string(json_object_get(file, "model_type"));
 	json_memory_failed();
