@@ -583,7 +583,7 @@ FAMILIES = {
                          "experts": {"beside": "shared_expert_intermediate_size", "gate": True}},
     "olmo_hybrid": {**NEXT, "mix": {"linear_attention": DELTA, "full_attention": (attention, {"norms": "whole"})},
                     "forms": {"full_attention": "behind"}},
-    "kimi_linear": {"kinds": kimi_kinds, "sparse": {"first": 1}, "experts": {"sigmoid": True},
+    "kimi_linear": {"tied": None, "kinds": kimi_kinds, "sparse": {"first": 1}, "experts": {"sigmoid": True},
                     "mix": {"linear_attention": (kimi_delta, {}), "full_attention": (latent, {"turns": False})}},
     "deepseek_v32": {**LATENT, "mix": {"full_attention": (latent, {"index": True})}, "listed": False, "sparse": {"first": 3},
                      "dense": {"bias": False}},
