@@ -226,32 +226,6 @@ static void reap(struct child *child, bool kill_it)
 	child->result->code = WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state);
 }
 
-enum status child_run(const char *const *arguments, const char *input, size_t size, const struct child_limits *limits,
-	struct child_result *result, struct error *error)
-{
-	*result = (struct child_result){ 0 };
-	struct child child = { .input = input, .left = size, .result = result };
-	enum status status = OK;
-	int code = open_pipes(&child) ? child_start(&child, arguments) : errno;
-	if (code != 0) {
-		status = fail(error, code == ENOMEM ? NO_MEMORY : LIMIT, "can't run %s: %s", arguments[0], strerror(code));
-	} else {
-		status = talk(&child, limits, error);
-		result->stayed = status == OK && !child_leaves(&child);
-		reap(&child, status != OK || result->stayed);
-	}
-	FOR_INT(i, PIPES) {
-		close_end(&child.here[i]);
-		close_end(&child.there[i]);
-	}
-	if (status != OK) {
-		mem_free(result->output);
-		result->output = NULL;
-		result->length = 0;
-	}
-	return status;
-}
-
 static enum status child_complain(const char *program, const struct child_result *result, struct error *error)
 {
 	char head[60], line_head[60];
@@ -282,13 +256,30 @@ static enum status child_complain(const char *program, const struct child_result
 	return fail(error, status, "%.*s", length, text);
 }
 
-enum status child_ask(const char *program, const char *const *arguments, const char *input, size_t size,
+enum status child_run(const char *program, const char *const *arguments, const char *input, size_t size,
 	const struct child_limits *limits, struct child_result *result, struct error *error)
 {
-	TRY(child_run(arguments, input, size, limits, result, error));
-	if (result->code == 0)
-		return OK;
-	mem_free(result->output);
-	result->output = NULL;
-	return child_complain(program, result, error);
+	*result = (struct child_result){ 0 };
+	struct child child = { .input = input, .left = size, .result = result };
+	enum status status = OK;
+	int code = open_pipes(&child) ? child_start(&child, arguments) : errno;
+	if (code != 0) {
+		status = fail(error, code == ENOMEM ? NO_MEMORY : LIMIT, "can't run %s: %s", arguments[0], strerror(code));
+	} else {
+		status = talk(&child, limits, error);
+		result->stayed = status == OK && !child_leaves(&child);
+		reap(&child, status != OK || result->stayed);
+	}
+	FOR_INT(i, PIPES) {
+		close_end(&child.here[i]);
+		close_end(&child.there[i]);
+	}
+	if (status == OK && program && result->code != 0)
+		status = child_complain(program, result, error);
+	if (status != OK) {
+		mem_free(result->output);
+		result->output = NULL;
+		result->length = 0;
+	}
+	return status;
 }

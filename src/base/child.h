@@ -21,11 +21,8 @@ struct child_result {
  * OK when it ran to its end, whatever its exit status. LIMIT after the time, too much output or 64 MiB of warnings,
  * CANCELLED after the flag (its whole process group is killed then), LIMIT, too, when it can't be started; NO_MEMORY.
  * A signal that ends us ends its process group; where we are killed, Linux ends the program itself. Safe beside
- * threads. */
-enum status child_run(const char *const *arguments, const char *input, size_t size, const struct child_limits *limits,
-	struct child_result *result, struct error *error);
-
-/* The same of a program of ours, whose exit status isn't 0 where it fails. It then says "PROGRAM: -:LINE: text" or
- * "PROGRAM: -: text" on its standard error; libraries may have spoken before. BAD_INPUT where that is 3, else LIMIT. */
-enum status child_ask(const char *program, const char *const *arguments, const char *input, size_t size,
+ * threads.
+ * program: the name of one of ours, or NULL. Where it ends with another status than 0, it has said "PROGRAM: -:LINE:
+ * text" or "PROGRAM: -: text"; libraries may have spoken before. BAD_INPUT where that is 3, else LIMIT. */
+enum status child_run(const char *program, const char *const *arguments, const char *input, size_t size,
 	const struct child_limits *limits, struct child_result *result, struct error *error);

@@ -201,6 +201,12 @@ static uint64_t sweep_graph_of(const struct sweep *sweep, uint64_t k)
 	return sweep->graphs > 1 ? k / (sweep->total / (uint64_t)sweep->graphs) : 0;
 }
 
+/* Its name; NULL of one graph. */
+static const char *sweep_graph_text(const struct sweep *sweep, uint64_t k)
+{
+	return sweep->graphs > 1 ? sweep->varied[0].value[sweep_graph_of(sweep, k)] : NULL;
+}
+
 static enum status scenario_number(const struct sweep *sweep, uint64_t k, struct scenario *scenario)
 {
 	NEED(scenario_copy(scenario, &sweep->base) == OK);
@@ -258,7 +264,7 @@ static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t
 			if (plan)
 				notes_guesses(plan->transformed->notes, error.text);
 			struct sweep_row row = { sweep->columns, sweep->count, sweep->form, sweep->fingerprint, k, &scenario, plan,
-				error.text, sweep->varied[0].value[sweep_graph_of(sweep, k)] };
+				error.text, sweep_graph_text(sweep, k) };
 			sweep_row_write(&row, line);
 			kept = fclose(line) == 0;
 		}
@@ -365,7 +371,7 @@ static enum status take_finished(struct sweep *sweep, struct sweep_row *row, con
 	if (scenario_number(sweep, row->number, &scenario) != OK)
 		return fail_memory(error);
 	row->scenario = &scenario;
-	row->graph = sweep->varied[0].value[sweep_graph_of(sweep, row->number)];
+	row->graph = sweep_graph_text(sweep, row->number);
 	enum status status = sweep_row_check(row, line, error);
 	row->scenario = NULL;
 	scenario_done(&scenario);

@@ -42,7 +42,7 @@ static enum status dot_child_run(const char *format, bool positions, const char 
 	struct error unused = { 0 };
 	error = error ? error : &unused;
 	TRY(find_program(program, sizeof program, error));
-	return child_ask(PROGRAM, arguments, text, size, &child, result, error);
+	return child_run(PROGRAM, arguments, text, size, &child, result, error);
 }
 
 struct graph *dot_child_read(const char *text, size_t size, const struct dot_limits *limits, struct error *error)

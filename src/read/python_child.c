@@ -84,7 +84,7 @@ static enum status python_child_run(const struct python_job *job, struct child_r
 	}
 	if (job->folder && PRINT_TO(folder, "--folder=%s", job->folder))
 		arguments[count++] = folder;
-	enum status status = child_ask("reader", arguments, job->data, job->size, &limits, result, error);
+	enum status status = child_run("reader", arguments, job->data, job->size, &limits, result, error);
 	free(types);
 	if (status == LIMIT && strncmp(error->text, "can't run", 9) == 0)
 		status = fail(error, LIMIT, "this format is read by a program in Python, and python3 isn't there: install it");

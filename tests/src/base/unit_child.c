@@ -20,7 +20,7 @@ Test(child, passes_bytes_through)
 	struct child_result result;
 	struct error error;
 	const char *cat[] = { "cat", NULL };
-	cr_assert_eq(child_run(cat, input, size, &(struct child_limits){ 0 }, &result, &error), OK);
+	cr_assert_eq(child_run(NULL, cat, input, size, &(struct child_limits){ 0 }, &result, &error), OK);
 	cr_expect_eq(result.code, 0);
 	cr_assert_eq(result.length, size);
 	cr_expect_eq(memcmp(result.output, input, size), 0);
@@ -33,16 +33,16 @@ Test(child, reports_status_signal_and_message)
 	struct child_result result;
 	struct error error;
 	const char *status[] = { "sh", "-c", "echo wrong >&2; exit 7", NULL };
-	cr_assert_eq(child_run(status, input, sizeof input, &(struct child_limits){ 0 }, &result, &error), OK);
+	cr_assert_eq(child_run(NULL, status, input, sizeof input, &(struct child_limits){ 0 }, &result, &error), OK);
 	cr_expect_eq(result.code, 7);
 	cr_expect_str_eq(result.message, "wrong\n");
 	mem_free(result.output);
 	const char *dies[] = { "sh", "-c", "kill -9 $$", NULL };
-	cr_assert_eq(child_run(dies, input, sizeof input, &(struct child_limits){ 0 }, &result, &error), OK);
+	cr_assert_eq(child_run(NULL, dies, input, sizeof input, &(struct child_limits){ 0 }, &result, &error), OK);
 	cr_expect_eq(result.code, 128 + 9);
 	mem_free(result.output);
 	const char *missing[] = { "/nowhere/program", NULL };
-	cr_expect_eq(child_run(missing, "", 0, &(struct child_limits){ 0 }, &result, &error), LIMIT);
+	cr_expect_eq(child_run(NULL, missing, "", 0, &(struct child_limits){ 0 }, &result, &error), LIMIT);
 }
 
 Test(child, is_stopped_by_time_and_by_too_much_output)
@@ -51,9 +51,9 @@ Test(child, is_stopped_by_time_and_by_too_much_output)
 	struct error error;
 	double start = clock_seconds(CLOCK_MONOTONIC);
 	const char *sleeper[] = { "sh", "-c", "sleep 60 & sleep 60", NULL };
-	cr_expect_eq(child_run(sleeper, "", 0, &(struct child_limits){ .milliseconds = 100 }, &result, &error), LIMIT);
+	cr_expect_eq(child_run(NULL, sleeper, "", 0, &(struct child_limits){ .milliseconds = 100 }, &result, &error), LIMIT);
 	const char *talker[] = { "cat", "/dev/zero", NULL };
-	cr_expect_eq(child_run(talker, "", 0, &(struct child_limits){ .output = 100000 }, &result, &error), LIMIT);
+	cr_expect_eq(child_run(NULL, talker, "", 0, &(struct child_limits){ .output = 100000 }, &result, &error), LIMIT);
 	cr_expect_lt(clock_seconds(CLOCK_MONOTONIC) - start, 20);
 	cr_expect_null(result.output);
 }
@@ -74,7 +74,7 @@ Test(child, is_stopped_by_the_flag)
 	const char *sleeper[] = { "sleep", "60", NULL };
 	double start = clock_seconds(CLOCK_MONOTONIC);
 	cr_assert_eq(pthread_create(&thread, NULL, set_later, &flag), 0);
-	cr_expect_eq(child_run(sleeper, "", 0, &(struct child_limits){ .cancel = &flag }, &result, &error), CANCELLED);
+	cr_expect_eq(child_run(NULL, sleeper, "", 0, &(struct child_limits){ .cancel = &flag }, &result, &error), CANCELLED);
 	cr_expect_lt(clock_seconds(CLOCK_MONOTONIC) - start, 10);
 	pthread_join(thread, NULL);
 }
@@ -87,7 +87,7 @@ Test(child, one_that_closes_its_output_but_stays_is_ended)
 	struct child_result result;
 	struct error error = { 0 };
 	double start = clock_seconds(CLOCK_MONOTONIC);
-	cr_assert_eq(child_run(arguments, NULL, 0, &limits, &result, &error), OK, "%s", error.text);
+	cr_assert_eq(child_run(NULL, arguments, NULL, 0, &limits, &result, &error), OK, "%s", error.text);
 	cr_expect_lt(clock_seconds(CLOCK_MONOTONIC) - start, 10);
 	cr_expect_str_eq(result.output, "said\n");
 	cr_expect(result.code != 0 && result.stayed);
@@ -102,7 +102,7 @@ Test(child, one_that_warns_without_end_is_ended)
 	struct child_result result;
 	struct error error = { 0 };
 	double start = clock_seconds(CLOCK_MONOTONIC);
-	cr_expect_eq(child_run(arguments, NULL, 0, &(struct child_limits){ .milliseconds = 60000 }, &result, &error), LIMIT);
+	cr_expect_eq(child_run(NULL, arguments, NULL, 0, &(struct child_limits){ .milliseconds = 60000 }, &result, &error), LIMIT);
 	cr_expect_str_eq(error.text, "its warnings are too long");
 	cr_expect_lt(clock_seconds(CLOCK_MONOTONIC) - start, 30);
 	cr_expect_null(result.output);
