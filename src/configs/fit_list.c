@@ -215,8 +215,8 @@ static bool helps(const struct fit_list *list, const struct fit_way *way)
 
 static int fit_list_order(const struct fit_way *a, const struct fit_way *b, int goal)
 {
-	struct foretold first = { a->came.needs, a->extra }, second = { b->came.needs, b->extra };
-	int order = foretold_order(&(struct goal){ goal, -1 }, &first, &second);
+	struct outcome first = { a->came.needs, a->extra }, second = { b->came.needs, b->extra };
+	int order = outcome_order(&(struct goal){ goal, -1 }, &first, &second);
 	return order ? order : strcmp(a->set, b->set);
 }
 

@@ -7,8 +7,8 @@
 static int by_rank(const void *left, const void *right)
 {
 	const struct config_entry *a = left, *b = right;
-	struct foretold first = { a->result.worst.total, a->result.time }, second = { b->result.worst.total, b->result.time };
-	int order = foretold_order(&(struct goal){ a->fits ? GOAL_FASTEST : GOAL_SMALLEST, -1 }, &first, &second);
+	struct outcome first = { a->result.worst.total, a->result.time }, second = { b->result.worst.total, b->result.time };
+	int order = outcome_order(&(struct goal){ a->fits ? GOAL_FASTEST : GOAL_SMALLEST, -1 }, &first, &second);
 	return order ? order : memcmp(&a->config, &b->config, sizeof a->config);
 }
 

@@ -45,8 +45,8 @@ static bool choose_goes_on(struct choosing *choosing)
 static const struct plan *choose_leader(const struct choosing *choosing)
 {
 	const struct plan *leader = shortlist_leader(&choosing->list);
-	struct foretold ours = plan_came_to(leader), theirs = choosing->rival ? plan_came_to(choosing->rival) : ours;
-	return foretold_better(&choosing->list.goal, &theirs, &ours) ? choosing->rival : leader;
+	struct outcome ours = plan_outcome(leader), theirs = choosing->rival ? plan_outcome(choosing->rival) : ours;
+	return outcome_better(&choosing->list.goal, &theirs, &ours) ? choosing->rival : leader;
 }
 
 /* auto, whose best keeps the cap: whether no order of a rival's graph can be as fast. Of accumulated microbatches the
@@ -77,7 +77,7 @@ static bool choose_is_behind(const struct planning *planning, const struct plan 
  * complete one may be slower. sure: only what no order can mend rules it out. What its best plan comes to, and whether
  * there is one. */
 static bool choose_plan_wish(
-	struct choosing *choosing, const struct plan_wish *wish, bool sure, struct foretold *comes_to)
+	struct choosing *choosing, const struct plan_wish *wish, bool sure, struct outcome *comes_to)
 {
 	const struct planning *planning = choosing->planning;
 	const struct plan *best = choose_leader(choosing);
@@ -102,7 +102,7 @@ static bool choose_plan_wish(
 	transformed_release(transformed);
 	bool any = own.plans > 0;
 	if (any)
-		*comes_to = plan_came_to(shortlist_leader(&own));
+		*comes_to = plan_outcome(shortlist_leader(&own));
 	shortlist_join(&choosing->list, &own);
 	return any;
 }
@@ -147,7 +147,7 @@ static void choose_judge(struct choosing *choosing, struct plan *first)
 			open[i] = !choose_has_seen(choosing, &sharded->rival[i]);
 		for (uint32_t i; choose_goes_on(choosing) && (i = rival_next(sharded, open)) != NONE; open[i] = false) {
 			struct plan_wish wish = { .margin = first->fit_margin, .rival = 1 + i, .first = sharded };
-			struct foretold came;
+			struct outcome came;
 			choose_plan_wish(choosing, &wish, choosing->automatic && i < sharded->experts, &came);
 		}
 		if (choosing->seens < SEEN_MOST)
@@ -201,7 +201,7 @@ static void choose_least(struct choosing *choosing)
 {
 	const struct planning *planning = choosing->planning;
 	const struct plan *best = shortlist_leader(&choosing->list);
-	struct foretold came;
+	struct outcome came;
 	struct plan_wish wish = { .margin = scenario_cuts(planning->scenario) ? best->fit_margin : MARGIN_NO_CAP,
 		.least = true, .first = choosing->first->sharded };
 	struct transformed *transformed = stage_transform(
@@ -215,7 +215,7 @@ static void choose_least(struct choosing *choosing)
 static void choose_told(struct choosing *choosing, const struct sharded *first, const struct sharding *told)
 {
 	struct plan_wish wish = { .margin = MARGIN_NO_CAP, .first = first, .told = told };
-	struct foretold came;
+	struct outcome came;
 	choosing->compared--;     /* was planned already, with others */
 	choose_plan_wish(choosing, &wish, true, &came);
 }
@@ -269,8 +269,8 @@ static void choose_by_order(struct choosing *choosing)
 		return;
 	other.scenario.value[K_order] = ORDER_AUTO;
 	struct plan *plan = choose_plan(&other.planning, best);
-	struct foretold ours = plan_came_to(best), theirs = plan ? plan_came_to(plan) : ours;
-	if (plan && !plan->limited && plan->sharded && foretold_better(&choosing->list.goal, &theirs, &ours)) {
+	struct outcome ours = plan_outcome(best), theirs = plan ? plan_outcome(plan) : ours;
+	if (plan && !plan->limited && plan->sharded && outcome_better(&choosing->list.goal, &theirs, &ours)) {
 		choosing->compared += plan->compared;
 		choose_told(choosing, plan->sharded, &plan->sharded->sharding);
 	}

@@ -20,8 +20,8 @@
  * Of plans at most a thousandth slower than the fastest the one that needs least memory is taken. "As fast" is no
  * order (a as fast as b, b as c, yet c not as a): so what may still be taken is kept until all are known. */
 
-/* Bytes as plan_needs() counts them, and picoseconds of a step; INT64_MAX: unknown. Of a plan, or foretold. */
-struct foretold { int64_t needs, time; };
+/* Bytes as plan_needs() counts them, and picoseconds of a step; INT64_MAX: unknown. Of a plan, or estimated. */
+struct outcome { int64_t needs, time; };
 
 /* What is sought: the fastest plan within limit bytes, or the smallest; where nothing is within the limit, the
  * smallest. */
@@ -31,9 +31,9 @@ struct goal {
 };
 
 /* < 0: a is better than b, by memory and by the time of the step, nothing else; 0: neither is. */
-int foretold_order(const struct goal *goal, const struct foretold *a, const struct foretold *b);
-bool foretold_better(const struct goal *goal, const struct foretold *a, const struct foretold *b);
-struct foretold plan_came_to(const struct plan *plan);
+int outcome_order(const struct goal *goal, const struct outcome *a, const struct outcome *b);
+bool outcome_better(const struct goal *goal, const struct outcome *a, const struct outcome *b);
+struct outcome plan_outcome(const struct plan *plan);
 
 /* Plans that may be taken: within the limit none that another one beats in time and memory, or by more than a
  * thousandth of the time; while none is within it, the smallest. Which one is taken doesn't depend on the order in

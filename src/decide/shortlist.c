@@ -1,18 +1,18 @@
 /* shortlist.c: plans of one choice. */
 #include "decide.h"
 
-static bool keeps_limit(const struct goal *goal, const struct foretold *plan)
+static bool keeps_limit(const struct goal *goal, const struct outcome *plan)
 {
 	return goal->limit < 0 || plan->needs <= goal->limit;
 }
 
 /* Whether time decides between plans of which one keeps the limit. */
-static bool by_time(const struct goal *goal, const struct foretold *plan)
+static bool by_time(const struct goal *goal, const struct outcome *plan)
 {
 	return goal->of == GOAL_FASTEST && keeps_limit(goal, plan);
 }
 
-int foretold_order(const struct goal *goal, const struct foretold *a, const struct foretold *b)
+int outcome_order(const struct goal *goal, const struct outcome *a, const struct outcome *b)
 {
 	bool keeps = keeps_limit(goal, a);
 	int time = (a->time > b->time) - (a->time < b->time), needs = (a->needs > b->needs) - (a->needs < b->needs);
@@ -21,22 +21,22 @@ int foretold_order(const struct goal *goal, const struct foretold *a, const stru
 	return needs == 0 || (by_time(goal, a) && time != 0) ? time : needs;
 }
 
-bool foretold_better(const struct goal *goal, const struct foretold *a, const struct foretold *b)
+bool outcome_better(const struct goal *goal, const struct outcome *a, const struct outcome *b)
 {
-	return foretold_order(goal, a, b) < 0;
+	return outcome_order(goal, a, b) < 0;
 }
 
-struct foretold plan_came_to(const struct plan *plan)
+struct outcome plan_outcome(const struct plan *plan)
 {
-	return (struct foretold) { plan_needs(plan), plan->speed.time < 0 ? INT64_MAX : plan->speed.time };
+	return (struct outcome) { plan_needs(plan), plan->speed.time < 0 ? INT64_MAX : plan->speed.time };
 }
 
 /* Whether b is out where a is there. Of equals each is. */
 static bool beats(const struct goal *goal, const struct plan *first, const struct plan *second)
 {
-	struct foretold a = plan_came_to(first), b = plan_came_to(second);
+	struct outcome a = plan_outcome(first), b = plan_outcome(second);
 	if (!by_time(goal, &a) || !keeps_limit(goal, &b))
-		return !foretold_better(goal, &b, &a);
+		return !outcome_better(goal, &b, &a);
 	return (a.time <= b.time && a.needs <= b.needs) || !is_as_fast(b.time, a.time);
 }
 
@@ -70,8 +70,8 @@ static uint32_t best_of(const struct shortlist *list, const struct goal *goal)
 {
 	uint32_t best = 0;
 	FOR_FROM(i, 1, list->plans) {
-		struct foretold ours = plan_came_to(list->plan[best]), theirs = plan_came_to(list->plan[i]);
-		best = foretold_better(goal, &theirs, &ours) ? i : best;
+		struct outcome ours = plan_outcome(list->plan[best]), theirs = plan_outcome(list->plan[i]);
+		best = outcome_better(goal, &theirs, &ours) ? i : best;
 	}
 	return best;
 }

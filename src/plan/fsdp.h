@@ -10,7 +10,7 @@
  * gradients stay until all are there; then they are copied into a flat tensor in the format that sums have, which stays
  * until the next unit's. What each device keeps of the sum is allocated in a third stream. the last     layer, whose
  * backward pass follows its forward pass, is gathered once, as torchtitan has it. no copies    the shards are the
- * parameters in fp32 that the optimizer updates; there is no second copy of them in 16 bits. two steps    are played:
+ * parameters in fp32 that the optimizer updates; there is no second copy of them in 16 bits. Two steps are played:
  * torch.optim makes moments in its first update, in memory that the backward pass has let go of. eager        kernels
  * and recompute=products: torch.utils.checkpoint keeps the results that its policy names, every second product's,
  * though nobody reads that of a layer's last product again. resharding   reshard_after_forward=off: a layer stays

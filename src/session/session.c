@@ -310,8 +310,8 @@ static struct question *unanswered(struct session *session)
 	return NULL;
 }
 
-/* Knobs of whole configurations, in steps that are split over devices: a plan takes long, heuristics tell about. */
-static bool session_foretold(const struct scenario *now, const struct scenario *then, enum knob_id knob)
+/* Knobs of whole configurations, in steps that are split over devices: a plan takes long, heuristics are near. */
+static bool session_by_heuristics(const struct scenario *now, const struct scenario *then, enum knob_id knob)
 {
 	static const enum knob_id known[] = { K_devices, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero,
 		K_microbatches, K_schedule, K_chunks, K_recompute };
@@ -339,9 +339,8 @@ const struct preview *session_preview(struct session *session, int knob, int64_t
 	*open = (struct question){ .knob = knob,
 		.value = value,
 		.number = worker_preview(session->worker, session->graph, &scenario,
-			session_foretold(present(session), &scenario, knob) ? session->plan : NULL) };
-	if (!open->number)
-		session->questions--;
+			session_by_heuristics(present(session), &scenario, knob) ? session->plan : NULL) };
+	session->questions -= !open->number;
 	scenario_done(&scenario);
 	return NULL;
 }

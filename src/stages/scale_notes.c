@@ -55,7 +55,7 @@ void scale_notes(char notes[NOTES_BYTES], const struct graph *graph, const struc
 		note(notes,
 			NOTE_GUESS "%u tensor%s made once for all samples; if the program makes %s for each, the plan is too "
 					   "low: tidemark_torch.capture_batches tells; the first is %s",
-			report->once, scale_notes_plural(report->once, " is taken to be", "s are taken to be"),
+			report->once, scale_notes_plural(report->once, " is assumed to be", "s are assumed to be"),
 			scale_notes_plural(report->once, "it", "them"), graph->tensor[report->first_once].name);
 	if (report->flat)
 		note(notes,

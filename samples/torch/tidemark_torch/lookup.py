@@ -3,6 +3,7 @@
 A file may come from anywhere. Its words reach getattr() only after the dispatcher has confirmed that they name an
 operator; operators that open files are refused, as no training step needs them.
 """
+import contextlib
 import re
 
 import torch
@@ -34,7 +35,8 @@ def operator(words):
     if parts:
         namespace, packet, overload = parts.groups()
         if namespace == "torchvision":
-            import torchvision  # noqa: F401, registers its ops
+            with contextlib.suppress(ImportError):
+                import torchvision  # noqa: F401, registers its ops
         if is_registered(f"{namespace}::{packet}" + ("" if overload == "default" else f".{overload}")):
             function = getattr(getattr(getattr(torch.ops, namespace), packet), overload)
             if type(function) is torch._ops.OpOverload and not opens_files(function):

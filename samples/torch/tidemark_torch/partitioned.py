@@ -94,8 +94,8 @@ class Partitioned:
             yield
 
     def note_function(self, callback, stance):
-        """Says that what is called runs as it is written, unless it would so anyway."""
-        if callback and backend_of(callback) not in AS_IT_IS:
+        """Says that what is called runs as it is written, unless it would so anyway, or is traced with its caller."""
+        if callback and not self.tracing and backend_of(callback) not in AS_IT_IS:
             self.said = self.said or EAGER.format("a compiled function runs as it is written")
         return stance(callback)
 

@@ -406,8 +406,7 @@ Test(app, programs_that_share_a_history_lose_no_line)
 	FILE *stream = fopen(path, "r");
 	while (fgets(line, sizeof line, stream)) {
 		cr_assert(sscanf(line, "line %d of %d%n", &number, &process, &end) == 2 && line[end] == '\n' && process >= 0 &&
-				process < PROCESSES,
-			"torn: %s", line);
+				process < PROCESSES, "torn: %s", line);
 		cr_assert(last[process] == 0 || number == last[process] + 1, "lines of %d between %d and %d are lost", process,
 			last[process], number);
 		last[newest = process] = number;
@@ -690,8 +689,7 @@ Test(app, a_source_file_is_no_argument_of_the_editor)
 			"{\"k\":\"graph\",\"v\":1,\"name\":\"g\"}\n{\"k\":\"tensor\",\"id\":\"t\",\"bytes\":4,\"kind\":\"output\"}"
 			"\n"
 			"{\"k\":\"op\",\"id\":\"o\",\"op\":\"relu\",\"in\":[],\"out\":[\"t\"],\"src\":\"%s:7\"}\n{\"k\":\"end\","
-			"\"tensors\":1,\"ops\":1}\n",
-			names[i]);
+			"\"tensors\":1,\"ops\":1}\n", names[i]);
 		cr_assert(fclose(file) == 0 && fclose(graph) == 0);
 		OWN(app) *app = app_on(session_on("g.jsonl", NULL), THEME_ANSI, false, 80, 24, "7 e");
 		cr_assert(access(app->edited, R_OK) == 0, "%s", app->model.message);

@@ -289,25 +289,22 @@ Test(pipeline_plan, ranks_that_sum_tied_gradients_in_place_compute_the_whole_ste
 	}
 }
 
+/* Steps of two layers, of GPT and of Llama. */
+static void cut_decoders(struct model_training training)
+{
+	static const char *const names[] = { "gpt", "llama" };
+	const struct model_config size = { .layers = 2, .hidden = 8, .heads = 2, .kv_heads = 2, .ffn = 8, .positions = 8,
+		.vocab = 16, .seq = 4, .batch = 2 };
+	for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
+		OWN(graph) *graph = step_of_config(names[m], sized_model(names[m], size), training);
+		cut_twice_and_run(graph, test_rules(), names[m]);
+	}
+}
+
 /* Gradients are added to memory that lives from step to step: no sum beside it. */
 Test(pipeline_plan, ranks_that_add_to_gradients_of_earlier_steps_compute_the_whole_steps_states)
 {
-	static const char *const names[] = { "gpt", "llama" };
-	struct rules *rules = test_rules();
-	for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
-		struct model_config size = { .layers = 2,
-			.hidden = 8,
-			.heads = 2,
-			.kv_heads = 2,
-			.ffn = 8,
-			.positions = 8,
-			.vocab = 16,
-			.seq = 4,
-			.batch = 2 };
-		OWN(graph) *graph = step_of_config(names[m], sized_model(names[m], size),
-			(struct model_training){ .optimizer = OPTIMIZER_ADAM, .accumulate = true });
-		cut_twice_and_run(graph, rules, names[m]);
-	}
+	cut_decoders((struct model_training){ .optimizer = OPTIMIZER_ADAM, .accumulate = true });
 }
 
 /* Microbatches add up gradients in 16 bits and cast the sums where casts belong to the update. */
@@ -339,22 +336,7 @@ Test(pipeline_plan, ranks_that_add_up_narrow_gradients_compute_the_whole_steps_s
 /* A scaled loss: the flag that some gradient isn't finite is summed over all ranks before any of them updates. */
 Test(pipeline_plan, ranks_of_a_scaled_loss_compute_the_whole_steps_states)
 {
-	static const char *const names[] = { "gpt", "llama" };
-	struct rules *rules = test_rules();
-	for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
-		struct model_config size = { .layers = 2,
-			.hidden = 8,
-			.heads = 2,
-			.kv_heads = 2,
-			.ffn = 8,
-			.positions = 8,
-			.vocab = 16,
-			.seq = 4,
-			.batch = 2 };
-		OWN(graph) *graph = step_of_config(names[m], sized_model(names[m], size),
-			(struct model_training){ .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED });
-		cut_twice_and_run(graph, rules, names[m]);
-	}
+	cut_decoders((struct model_training){ .optimizer = OPTIMIZER_ADAM, .precision = PRECISION_MIXED });
 }
 
 /* Layers that run again on the ranks that ran them: the device's graph has ops that the step that was cut has not. */
