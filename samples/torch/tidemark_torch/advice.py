@@ -20,7 +20,8 @@ def at_the_peak(graph, order):
 
 def read_back(graph, order):
     """Storages that a backward pass reads -> where in the order it last does."""
-    return {graph.root(name): i for i, op in enumerate(order) if graph.ops[op].get("phase") == "backward" for name in graph.ops[op]["in"]}
+    ops = [(i, graph.ops[name]) for i, name in enumerate(order)]
+    return {graph.root(name): i for i, op in ops if op.get("phase") == "backward" for name in op["in"]}
 
 
 def is_forward(graph, name):
@@ -34,7 +35,8 @@ def lost_losses(graph, read):
     def is_lost(op):
         made = [graph.root(name) for name in [*op["in"], *op["out"]] if graph.root(name) in graph.writer]
         is_loss = op.get("phase") == "forward" and "loss" in op["op"] and not any(name in read for name in made)
-        return is_loss and any(graph.tensors[name]["kind"] == "output" and not graph.tensors[name]["shape"] for name in op["out"])
+        results = [graph.tensors[name] for name in op["out"]]
+        return is_loss and any(made["kind"] == "output" and not made["shape"] for made in results)
     return [op for op in graph.ops.values() if is_lost(op)]
 
 
@@ -58,8 +60,9 @@ def kept_graphs(graph, order, peak, there):
         lines, few = sorted({op["src"] for op in lost if "src" in op}), len(lost) == 1
         unread = sum(graph.tensors[name]["bytes"] for name in behind(graph, lost).intersection(kept) - read.keys())
         where = f" ({', '.join(lines[:3])})" if lines else ""
-        yield unread, (f"no backward pass follows {len(lost)} loss{'' if few else 'es'}{where}, and {'its graph keeps' if few else 'their graphs keep'} "
-                       f"{size(unread)}: compute them under torch.no_grad(), or keep loss.item()")
+        losses, graphs = ("loss", "its graph keeps") if few else ("losses", "their graphs keep")
+        yield unread, (f"no backward pass follows {len(lost)} {losses}{where}, and {graphs} {size(unread)}: "
+                       "compute them under torch.no_grad(), or keep loss.item()")
     retained = sum(graph.tensors[name]["bytes"] for name in kept if read.get(name, peak) < peak)
     yield retained, f"the graph is kept after its backward pass: {size(retained)} stay that retain_graph=False lets go"
 

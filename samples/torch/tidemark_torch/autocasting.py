@@ -22,8 +22,8 @@ BY_DTYPE = "prod softmax log_softmax cumprod cumsum sum".split()   # computed in
 NARROW = "addmv addr mv prelu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell".split()
 WIDEST = "addcdiv addcmul atan2 bilinear cross dot vdot grid_sampler index_put tensordot scatter_add".split()
 KEY = "AutocastCPU"
-EARLIER = ('torch.autocast("cuda") that was made before the capture is off, as PyTorch has it without a GPU: make it in the step, '
-           "or under tidemark_torch.fake()")
+EARLIER = ('torch.autocast("cuda") that was made before the capture is off, as PyTorch has it without a GPU: '
+           "make it in the step, or under tidemark_torch.fake()")
 
 
 def overloads_of(name):
