@@ -5,6 +5,7 @@ Field numbers are those of xla/service/hlo.proto, xla/xla_data.proto and tsl/pro
 import re
 
 from draft import DIMS_MOST, Bad
+from wire import fields, integers, messages, numbers, signed, text_of
 
 DEPTH_MOST = 40            # of tuples in tuples
 DEVICES_MOST = 1 << 20     # more aren't believed
@@ -19,98 +20,7 @@ def bad(what):
     return Bad("not an HLO proto: " + what)
 
 
-# ---- the wire ----
-
-def varint(data, at):
-    """A number, and where it ends."""
-    value = 0
-    for shift in range(0, 70, 7):
-        byte = data[at]
-        at += 1
-        if byte < 128:
-            return value + (byte << shift) & 0xFFFFFFFFFFFFFFFF, at
-        value += (byte & 127) << shift
-    raise bad("a number is too long")
-
-
-def fields(data):
-    """Number and value of each field of a message: a number, or bytes. All of the time goes by here: what takes two
-    bytes at most is read in place."""
-    at, end = 0, len(data)
-    try:
-        while at < end:
-            tag = data[at]
-            at += 1
-            if tag > 127:
-                tag, at = (tag + (data[at] << 7) - 128, at + 1) if data[at] < 128 else varint(data, at - 1)
-            kind = tag & 7 if tag > 7 else 7   # there is no field 0
-            if kind == 2:
-                size = data[at]
-                at += 1
-                if size > 127:
-                    size, at = (size + (data[at] << 7) - 128, at + 1) if data[at] < 128 else varint(data, at - 1)
-                at += size
-                if at > end:
-                    raise bad("it is truncated or broken")
-                yield tag >> 3, data[at - size:at]
-            elif kind == 0:
-                value = data[at]
-                at += 1
-                if value > 127:
-                    value, at = (value + (data[at] << 7) - 128, at + 1) if data[at] < 128 else varint(data, at - 1)
-                yield tag >> 3, value
-            elif kind in (1, 5):
-                size = 8 if kind == 1 else 4
-                at += size
-                if at > end:
-                    raise bad("it is truncated or broken")
-                yield tag >> 3, int.from_bytes(data[at - size:at], "little")
-            else:
-                raise bad("it is truncated or broken")
-    except IndexError:
-        raise bad("it is truncated or broken") from None
-
-
-def signed(value):
-    return value - (1 << 64) if value >> 63 else value
-
-
-class Signed(dict):
-    """Numbers of 64 bits by the bytes that they are written in, which repeat."""
-
-    def __missing__(self, data):
-        self[data] = signed(varint(data, 0)[0])
-        return self[data]
-
-
-SIGNED, VARINT = Signed().__getitem__, re.compile(rb"[\x80-\xff]*[\x00-\x7f]").findall
-
-
-def integers(value):
-    """All numbers of a repeated field, packed or not."""
-    if isinstance(value, int):
-        return [signed(value)]
-    if value[-1:] > b"\x7f":
-        raise bad("it is truncated or broken")
-    return list(map(SIGNED, VARINT(value)))
-
-
-def numbers(data, *wanted):
-    """The last value of each of some fields of a message, 0 where it has none."""
-    found = {number: value for number, value in fields(data) if isinstance(value, int)}
-    return [found.get(number, 0) for number in wanted]
-
-
-def messages(data, wanted):
-    """The bytes of each field of that number."""
-    return [value for number, value in fields(data) if number == wanted and isinstance(value, bytes)]
-
-
 # ---- texts ----
-
-def text_of(value):
-    return value.partition(b"\0")[0].decode("utf-8", "replace") if isinstance(value, bytes) else ""
-
 
 def quoted(text):
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
