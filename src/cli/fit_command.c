@@ -79,19 +79,35 @@ static char *options_text(const char *set, char *text, size_t size)
 	return text;
 }
 
-static void print_row(FILE *file, const struct fit_list *list, const struct fit_way *way)
+/* A row's remark without what the first line has said of every row. */
+static const char *fit_command_reason(const struct fit_list *list, const struct fit_way *way, char *text, size_t size)
 {
-	char options[2 * FIT_SET_SIZE] = "", over[32] = "fits", rate[40] = "";
+	size_t length = strlen(way->reason), said = strlen(list->base.guesses);
+	if (said && length >= said && strcmp(way->reason + length - said, list->base.guesses) == 0)
+		length -= said;
+	while (length && strchr("; ", way->reason[length - 1]))
+		length--;
+	snprintf(text, size, "%.*s", (int)length, way->reason);
+	return text;
+}
+
+static void print_row(FILE *file, const struct fit_list *list, const struct fit_way *way, const char *group)
+{
+	char options[2 * FIT_SET_SIZE] = "", over[32] = "fits", rate[40] = "", reason[sizeof way->reason];
+	const char *meaning = fit_meaning_texts[way->meaning];
 	const struct fit_came *came = &way->came;
 	if (!way->fits)
 		PRINT_TO(over, "over by %s", BYTES(came->needs - list->budget));
 	if (came->rate > 0)
 		PRINT_TO(rate, "%.*f %s/s", came->rate < 100 ? 2 : 0, came->rate, came->tokens ? "tokens" : "samples");
 	options_text(way->set, options, sizeof options);
-	fprintf(file, "  %-18s %10s %10.4g ms %+9.2f %%  %-18s %s%s%s\n      %s\n      in PyTorch: %s\n", over,
+	fit_command_reason(list, way, reason, sizeof reason);
+	meaning = strcmp(meaning, group) == 0 ? "" : meaning;
+	fprintf(file, "  %-18s %10s %10.4g ms %+9.2f %%  %s%*s%s%s%s\n      %s\n      in PyTorch: %s\n", over,
 		BYTES(came->needs), (double)came->step / 1e9,
 		list->base.step > 0 ? 100 * (double)way->extra / (double)list->base.step : 0.0, rate,
-		fit_meaning_texts[way->meaning], *way->reason ? "; " : "", way->reason, options, way->how);
+		*meaning || *reason ? 19 - (int)strlen(rate) : 0, "", meaning, *meaning && *reason ? "; " : "", reason, options,
+		way->how);
 }
 
 /* What keeps the results, what doesn't, what takes more devices: those that fit first. */
@@ -106,7 +122,7 @@ static void print_groups(FILE *file, const struct fit_list *list)
 				continue;
 			if (rows++ == 0)
 				fprintf(file, "\n%-20s %10s %13s %11s\n", groups[group], "memory", "step", "extra");
-			print_row(file, list, way);
+			print_row(file, list, way, groups[group]);
 		}
 }
 
@@ -124,7 +140,7 @@ static const struct fit_way *fit_command_least(const struct fit_list *list)
 
 static void print_rest(FILE *file, const struct fit_list *list)
 {
-	char options[2 * FIT_SET_SIZE] = "", safe[512];
+	char options[2 * FIT_SET_SIZE] = "", safe[512], reason[sizeof list->way->reason];
 	if (list->useless)
 		fprintf(file, "  not listed: %u change%s that save%s nothing\n", list->useless, list->useless == 1 ? "" : "s",
 			list->useless == 1 ? "s" : "");
@@ -132,7 +148,7 @@ static void print_rest(FILE *file, const struct fit_list *list)
 		if (!list->way[i].planned && ++rows)
 			fprintf(file, "  %s: %s: %s\n", list->way[i].above ? "proved not to fit" : "not possible",
 				options_text(list->way[i].set, options, sizeof options),
-				text_clean(list->way[i].reason, safe, sizeof safe));
+				text_clean(fit_command_reason(list, &list->way[i], reason, sizeof reason), safe, sizeof safe));
 }
 
 /* "one change takes off at most: precision 14.2 GiB, optimizer 6.0 GiB" */
@@ -163,7 +179,7 @@ static void fit_command_print_text(FILE *file, const struct fit_list *list)
 	}
 	fprintf(file, "the step doesn't fit as it is%s: it needs %s, %s over the cap of %s, and takes %.4g ms%s%s\n", how,
 		memory, BYTES(base->needs - list->budget), cap, (double)base->step / 1e9,
-		*base->guesses ? "; " : "", base->guesses);
+		*base->guesses ? "; in all of it, " : "", base->guesses);
 	if (list->captured)
 		fprintf(file, "changes are planned with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; the update is counted "
 					  "parameter by parameter (foreach=False, or fused=True), gradients as zero_grad(set_to_none=True) "
@@ -295,7 +311,7 @@ static void show_planned(void *context, const struct fit_list *list, const struc
 	(void)context;
 	fputs("\r\033[K", stderr);
 	if (way->planned)
-		print_row(stderr, list, way);
+		print_row(stderr, list, way, "");
 }
 
 static int fit_command_serve(const struct request *request)
