@@ -130,10 +130,7 @@ $(UNITS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/tests/common/support.o $(LIB)
 
 $(FUZZES): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/tests/fuzz/replay_corpus.o $(LIB)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $(filter-out $(LIB),$^) $(LIB) $(FUZZ_LIBS) $(LIBS)
-
-$(BUILD)/tests/fuzz/fuzz_dot: $(filter-out %/main.o,$(call objects,$(DOT)))
-$(BUILD)/tests/fuzz/fuzz_dot: FUZZ_LIBS := $(DOT_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $(filter-out $(LIB),$^) $(LIB) $(LIBS)
 
 # What makes calls fail, for tests/faults/faults_test.
 $(BUILD)/tests/faults/%.o: EXTRA := -D_GNU_SOURCE -fPIC

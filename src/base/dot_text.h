@@ -11,5 +11,3 @@
 void dot_write_text(FILE *stream, const char *text, const char *more);
 /* The part of such a text without its quotes, for strings that are put together. */
 void dot_write_part(FILE *stream, const char *text, const char *more);
-/* Turns the entities back, in place. Unknown ones stay as they are. */
-void dot_decode(char *text);

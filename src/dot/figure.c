@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "read.h"
+#include "parse.h"
 #include "src/base/streams.h"
 
 #define FAMILY "Helvetica, Arial, Liberation Sans, sans-serif"

@@ -1,6 +1,6 @@
 /* guard.h: limits on this process and a decent end when one is hit.
  *
- * libcgraph and libgvc crash where an allocation fails, and can't be stopped from inside. tidemark-dot reads
+ * libcgraph and libgvc crash where an allocation fails, and can't be stopped from inside. tidemark-dot draws
  * one graph and ends, so the end of the process is the way out: guard_end() from callbacks, a signal
  * handler for crashes and for the processor time limit. */
 #pragma once
@@ -12,7 +12,6 @@ enum { EXIT_FINE = 0, EXIT_USAGE = 2, EXIT_INPUT = 3, EXIT_LIMIT = 4 };
 struct limits {
 	int64_t memory;  /* bytes of address space; 0: none */
 	int64_t seconds; /* of processor time; 0: none */
-	int64_t edges;   /* in a DOT graph */
 };
 
 /* Sets the limits and the handlers. name is used in messages. */

@@ -1,4 +1,4 @@
-/* main.c: tidemark-dot, a filter: DOT to native, native to DOT, DOT to pictures. */
+/* main.c: tidemark-dot, a filter: native graphs to DOT, and both to pictures. */
 #include <errno.h>
 #include <getopt.h>
 #include <graphviz/graphviz_version.h>
@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "attributes.h"
 #include "guard.h"
-#include "read.h"
+#include "parse.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
 #include "src/base/streams.h"
@@ -63,7 +62,7 @@ static enum status render(Agraph_t *dot, const char *engine, const char *format,
 	return status;
 }
 
-#define OUTPUTS(X) X(NATIVE, "native") X(DOT, "dot") X(SVG, "svg") X(PDF, "pdf") X(PNG, "png")
+#define OUTPUTS(X) X(DOT, "dot") X(SVG, "svg") X(PDF, "pdf") X(PNG, "png")
 #define X(id, name) OUTPUT_##id,
 enum format { OUTPUTS(X) OUTPUT_COUNT };
 #undef X
@@ -73,7 +72,7 @@ static const char *const format_names[OUTPUT_COUNT] = { OUTPUTS(X) };
 
 struct options {
 	const char *input, *output;
-	int format;       /* -1: native of DOT, DOT of native */
+	int format;
 	const char *view; /* of a native graph: see draw_options_of() */
 	bool positions;   /* draw nodes where the text says */
 	bool with_parent; /* end when the parent does */
@@ -82,18 +81,16 @@ struct options {
 
 static const char help[] =
 	"Usage: tidemark-dot [OPTION]... [FILE]\n"
-	"Convert between DOT and Tidemark's native graphs, and draw DOT. FILE may be\n"
-	"compressed; without it, or with -, standard input is read.\n"
+	"Draw DOT and Tidemark's native graphs. FILE may be compressed; without it, or\n"
+	"with -, standard input is read.\n"
 	"\n"
-	"  -t, --to FORMAT     native, dot, svg, pdf or png; by default native for DOT\n"
-	"                      and dot for a native graph\n"
+	"  -t, --to FORMAT     dot (of a native graph; the default), svg, pdf or png\n"
 	"  -o, --output FILE   write to FILE instead of standard output\n"
 	"  -v, --view VIEW     draw a native graph as graph, ops, layers or\n"
 	"                      around:NAME:HOPS; DOT is drawn as it is\n"
 	"  -p, --positions     draw nodes at their pos= instead of laying out\n"
 	"  -m, --memory BYTES  end when more memory is needed (default 4GiB)\n"
 	"  -s, --time SECONDS  end after so much processor time (default 600)\n"
-	"  -e, --edges N       refuse DOT with more edges (default 1000000)\n"
 	"  -k, --with-parent   end when the parent process ends\n"
 	"  -h, --help          print this and exit\n"
 	"  -V, --version       print the versions and exit\n"
@@ -106,6 +103,16 @@ static int usage(const char *text)
 	return EXIT_USAGE;
 }
 
+/* "600"; of bytes also "4GiB". */
+static bool read_limit(const char *text, bool bytes, int64_t *limit)
+{
+	static const char *const units[] = { "", "KiB", "MiB", "GiB" };
+	char *end;
+	*limit = strtoll(text, &end, 10);
+	int unit = name_index(units, bytes ? (int)COUNT_OF(units) : 1, end);
+	return unit >= 0 && *text >= '0' && *text <= '9' && !__builtin_mul_overflow(*limit, INT64_C(1) << 10 * unit, limit);
+}
+
 /* -1: go on; else the exit status. */
 static int parse_options(int argc, char **argv, struct options *options)
 {
@@ -115,7 +122,6 @@ static int parse_options(int argc, char **argv, struct options *options)
 		{ "positions", no_argument, NULL, 'p' },
 		{ "memory", required_argument, NULL, 'm' },
 		{ "time", required_argument, NULL, 's' },
-		{ "edges", required_argument, NULL, 'e' },
 		{ "view", required_argument, NULL, 'v' },
 		{ "with-parent", no_argument, NULL, 'k' },
 		{ "help", no_argument, NULL, 'h' },
@@ -123,28 +129,24 @@ static int parse_options(int argc, char **argv, struct options *options)
 		{ 0 },
 	};
 	int c;
-	while ((c = getopt_long(argc, argv, "t:o:v:pm:s:e:khV", table, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "t:o:v:pm:s:khV", table, NULL)) != -1) {
 		switch (c) {
 		case 't':
 			options->format = name_index(format_names, OUTPUT_COUNT, optarg);
 			if (options->format < 0)
-				return usage("--to: native, dot, svg, pdf or png");
+				return usage("--to: dot, svg, pdf or png");
 			break;
 		case 'o': options->output = optarg; break;
 		case 'v': options->view = optarg; break;
 		case 'p': options->positions = true; break;
 		case 'k': options->with_parent = true; break;
 		case 'm':
-			if (!parse_bytes(optarg, &options->limits.memory))
+			if (!read_limit(optarg, true, &options->limits.memory))
 				return usage("--memory: a size like 4GiB");
 			break;
 		case 's':
-			if (!parse_integer(optarg, &options->limits.seconds))
+			if (!read_limit(optarg, false, &options->limits.seconds))
 				return usage("--time: whole seconds");
-			break;
-		case 'e':
-			if (!parse_integer(optarg, &options->limits.edges))
-				return usage("--edges: a number");
 			break;
 		case 'h': fputs(help, stdout); return EXIT_FINE;
 		case 'V': puts("tidemark-dot " TIDEMARK_VERSION "\nGraphviz " PACKAGE_VERSION); return EXIT_FINE;
@@ -157,24 +159,19 @@ static int parse_options(int argc, char **argv, struct options *options)
 	return -1;
 }
 
-/* Converts DOT in content to the format, into stream. */
-static enum status convert_dot(
+/* Draws the DOT in content, into stream. */
+static enum status draw_dot(
 	const struct options *options, const char *content, size_t size, FILE *stream, struct error *error)
 {
-	Agraph_t *dot = parse_dot(content, size, options->limits.edges, error);
-	enum status status = dot ? OK : BAD_INPUT;
-	if (status == OK && options->format > OUTPUT_DOT) {
-		status = render(dot, options->positions ? "nop2" : "dot", format_names[options->format], stream, error);
-		if (*parse_messages())
-			fprintf(stderr, "tidemark-dot: %s: ", options->input), text_write_clean(stderr, parse_messages(), "\n");
-	} else if (status == OK) {
-		OWN(graph) *graph = read_dot(dot, content, error);
-		status = graph ? OK : error->status;
-		if (graph && !(options->format == OUTPUT_DOT ? dot_write : native_write)(graph, stream))
-			status = fail(error, NO_MEMORY, "can't write: %s", strerror(errno));
-	}
-	if (dot)
-		agclose(dot);
+	if (options->format == OUTPUT_DOT)
+		return refuse(error, "DOT becomes svg, pdf or png: --to says which; tidemark reads it as a graph");
+	Agraph_t *dot = parse_dot(content, size, error);
+	if (!dot)
+		return BAD_INPUT;
+	enum status status = render(dot, options->positions ? "nop2" : "dot", format_names[options->format], stream, error);
+	if (*parse_messages())
+		fprintf(stderr, "tidemark-dot: %s: ", options->input), text_write_clean(stderr, parse_messages(), "\n");
+	agclose(dot);
 	return status;
 }
 
@@ -209,8 +206,8 @@ static enum status convert_native(struct options *options, struct input *input, 
 	enum status status = OK;
 	if (!graph)
 		return error->status;
-	if (options->format <= OUTPUT_DOT && !options->view) {
-		if (!(options->format == OUTPUT_NATIVE ? native_write : dot_write)(graph, stream))
+	if (options->format == OUTPUT_DOT && !options->view) {
+		if (!dot_write(graph, stream))
 			status = fail(error, NO_MEMORY, "can't write: %s", strerror(errno));
 		graph_release(graph);
 		return status;
@@ -219,10 +216,10 @@ static enum status convert_native(struct options *options, struct input *input, 
 	size_t length = 0;
 	status = draw_native(graph, options, &text, &length, error);
 	graph_release(graph);
-	if (status == OK && options->format <= OUTPUT_DOT)
+	if (status == OK && options->format == OUTPUT_DOT)
 		fwrite(text, 1, length, stream);
 	else if (status == OK)
-		status = convert_dot(options, text, length, stream, error);
+		status = draw_dot(options, text, length, stream, error);
 	free(text);
 	return status;
 }
@@ -246,7 +243,7 @@ static enum status dot_main_convert(struct options *options, FILE *stream, struc
 	} else if (kind == INPUT_NATIVE) {
 		status = convert_native(options, input, stream, error);
 	} else if (kind == INPUT_DOT) {
-		status = content ? convert_dot(options, content, size, stream, error) : BAD_INPUT;
+		status = content ? draw_dot(options, content, size, stream, error) : BAD_INPUT;
 	} else {
 		status = refuse(error, "neither DOT nor a native graph, but a%s %s",
 			strchr("aeioAEIOXM", *input_kind_name(kind)) ? "n" : "", input_kind_name(kind));
@@ -287,7 +284,7 @@ static enum status deliver(const struct options *options, const char *data, size
 
 int main(int argc, char **argv)
 {
-	struct options options = { .format = -1, .limits = { INT64_C(4) << 30, 600, 1000000 } };
+	struct options options = { .limits = { INT64_C(4) << 30, 600 } };
 	output_prepare();
 	setenv("TZ", "UTC0", 1); /* Cairo writes the zone behind a PDF's date */
 	json_memory_watch();

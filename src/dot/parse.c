@@ -1,23 +1,15 @@
-/* parse.c: calls libcgraph's parser with disciplines of our own. Its state is global, and so is ours: one graph a
- * process. Without memory, or with 0 for a node's id, libcgraph crashes: there the process ends. */
+/* parse.c: calls libcgraph's parser with a discipline of our own. Its state is global, and so is ours: one graph a
+ * process. Without memory libcgraph crashes: there the process ends. */
 #include <unistr.h>
 
 #include "guard.h"
-#include "read.h"
+#include "parse.h"
 
 static struct {
 	const char *text; /* not yet given to the parser */
 	size_t left;
-	int64_t edges, edges_most;
 	char message[400]; /* pieces of the error message so far */
 } reading;
-
-static long map_id(void *state, int type, char *text, IDTYPE *id, int create)
-{
-	if (create && (type == AGOUTEDGE || type == AGINEDGE) && ++reading.edges > reading.edges_most)
-		guard_end(EXIT_INPUT, "too many edges (--edges sets the limit)");
-	return AgIdDisc.map(state, type, text, id, create);
-}
 
 static int parse_read_text(void *channel, char *buffer, int size)
 {
@@ -73,13 +65,10 @@ static bool parse_is_text(const char *text, size_t size, struct error *error)
 		: "the text is not UTF-8 (iconv -f LATIN1 -t UTF-8 converts)") == OK;
 }
 
-Agraph_t *parse_dot(const char *text, size_t size, int64_t edges_most, struct error *error)
+Agraph_t *parse_dot(const char *text, size_t size, struct error *error)
 {
-	static Agiddisc_t id;
 	static Agiodisc_t io;
-	static Agdisc_t disc = { .id = &id, .io = &io }; /* before Graphviz 9 there is .mem, too: NULL is calloc() */
-	id = AgIdDisc;
-	id.map = map_id;
+	static Agdisc_t disc = { .io = &io }; /* before Graphviz 9 there is .mem, too: NULL is calloc() */
 	io = AgIoDisc;
 	io.afread = parse_read_text;
 	if (!parse_is_text(text, size, error))
@@ -87,8 +76,6 @@ Agraph_t *parse_dot(const char *text, size_t size, int64_t edges_most, struct er
 	size_t mark = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 	reading.text = text + mark;
 	reading.left = size - mark;
-	reading.edges = 0;
-	reading.edges_most = edges_most;
 	*reading.message = '\0';
 	agseterrf(parse_collect);
 	agreseterrors();

@@ -1,5 +1,5 @@
 /* pdf_date.c: Cairo writes the date in plain digits near the end. */
-#include "read.h"
+#include "parse.h"
 
 #include <stdlib.h>
 #include <time.h>

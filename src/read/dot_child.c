@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include "dot_child.h"
-#include "native.h"
 #include "src/base/child.h"
 #include "src/base/files.h"
 #include "src/base/output.h"
@@ -31,29 +30,17 @@ static enum status find_program(char *path, size_t size, struct error *error)
 static enum status dot_child_run(const char *format, bool positions, const char *text, size_t size,
 	const struct dot_limits *limits, struct child_result *result, struct error *error)
 {
-	char program[PROGRAM_PATH_BYTES + sizeof PROGRAM], memory[40], edges[40], seconds[40];
+	char program[PROGRAM_PATH_BYTES + sizeof PROGRAM], memory[40], seconds[40];
 	struct dot_limits all = limits ? *limits : (struct dot_limits){ 0 };
 	struct child_limits child = { .milliseconds = all.milliseconds ? all.milliseconds : 60000, .cancel = all.cancel };
 	PRINT_TO(memory, "--memory=%lld", (long long)(all.memory ? all.memory : INT64_C(4) << 30));
-	PRINT_TO(edges, "--edges=%lld", (long long)(all.edges ? all.edges : 1000000));
 	PRINT_TO(seconds, "--time=%lld", (long long)(child.milliseconds / 1000 + 1));
-	const char *arguments[] = { program, "--with-parent", "--to", format, memory, edges, seconds,
+	const char *arguments[] = { program, "--with-parent", "--to", format, memory, seconds,
 		positions ? "--positions" : NULL, NULL };
 	struct error unused = { 0 };
 	error = error ? error : &unused;
 	TRY(find_program(program, sizeof program, error));
 	return child_run(PROGRAM, arguments, text, size, &child, result, error);
-}
-
-struct graph *dot_child_read(const char *text, size_t size, const struct dot_limits *limits, struct error *error)
-{
-	struct child_result result;
-	if (error_set(error, dot_child_run("native", false, text, size, limits, &result, error)) != OK)
-		return NULL;
-	struct source source = source_of_text(&(struct text_left){ result.output, result.length });
-	struct graph *graph = native_read(&source, error);
-	mem_free(result.output);
-	return graph;
 }
 
 enum status dot_child_render(const char *text, size_t size, const char *format, bool positions,

@@ -13,7 +13,6 @@
 #include "src/read/snapshot/snapshot.h"
 
 #define TEXT_MOST ((size_t)1 << 30) /* bytes of a format that is not read as a stream */
-#define DOT_MOST ((size_t)1 << 27)  /* bytes of DOT: libcgraph takes 8 s and more for each 100 MB */
 #define LOG_MOST ((size_t)1 << 24)  /* bytes of a log that are looked through for an error */
 
 /* A file of a kind that is known: its path, and its bytes from the beginning. */
@@ -30,18 +29,11 @@ static struct graph *open_native(const struct opening *opening, struct error *er
 	return native_read(&source, error);
 }
 
-static struct graph *open_dot(const struct opening *opening, struct error *error)
-{
-	size_t size;
-	HELD char *text = input_all(opening->input, DOT_MOST, &size, error);
-	return text ? dot_child_read(text, size, NULL, error) : NULL;
-}
-
 /* What a reader in Python reads. */
 static struct graph *open_python(const struct opening *opening, struct error *error)
 {
-	static const char *const readers[INPUT_KIND_COUNT] = { [INPUT_INDUCTOR] = "inductor", [INPUT_FX] = "fx",
-		[INPUT_AUTOPARALLEL] = "autoparallel", [INPUT_EXPORTED] = "exported", [INPUT_TFLITE] = "tflite",
+	static const char *const readers[INPUT_KIND_COUNT] = { [INPUT_DOT] = "dot", [INPUT_INDUCTOR] = "inductor",
+		[INPUT_FX] = "fx", [INPUT_AUTOPARALLEL] = "autoparallel", [INPUT_EXPORTED] = "exported", [INPUT_TFLITE] = "tflite",
 		[INPUT_TVM] = "tvm" };
 	const char *reader = readers[opening->kind];
 	size_t size;

@@ -12,7 +12,7 @@
  *     device_members  what only device graphs have in it
  *     growth_members  how a step grows with its batch
  *     argument_members  what captured ops are called with
- *     dot_child     runs tidemark-dot, which reads DOT
+ *     dot_child     runs tidemark-dot, which draws
  *     python_child  runs the readers in Python, in src/read/python
  *     plan_file     plan files as JSON
  *     out_of_memory  the text of an out-of-memory error

@@ -1,4 +1,4 @@
-/* unit_child.c: running programs with limits, and reading DOT through tidemark-dot. */
+/* unit_child.c: running programs with limits, and drawing through tidemark-dot. */
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -6,7 +6,6 @@
 #include "src/base/clock.h"
 #include "src/base/child.h"
 #include "src/read/dot_child.h"
-#include "src/base/dot_text.h"
 #include "src/base/safe_text.h"
 #include "tests/common/support.h"
 
@@ -121,24 +120,6 @@ static void find_programs(void)
 	setenv("TIDEMARK_DOT", value, 1);
 }
 
-Test(dot_child, reads_dot_and_passes_errors_on)
-{
-	find_programs();
-	struct error error = { 0 };
-	const char *good = "digraph { a [bytes=\"4KiB\"]; a -> b }", *bad = "digraph {\n a [bytes=much] }";
-	struct graph *graph = dot_child_read(good, strlen(good), NULL, &error);
-	cr_assert_eq(error.status, OK, "%s", error.text);
-	cr_expect_eq(graph->ops, 2);
-	cr_expect_eq(graph->tensor[graph_find_tensor(graph, "a")].bytes, 4096);
-	graph_release(graph);
-	cr_expect_null(dot_child_read(bad, strlen(bad), NULL, &error));
-	cr_expect_eq(error.status, BAD_INPUT);
-	cr_expect_eq(error.line, 2);
-	cr_expect(strstr(error.text, "much"), "%s", error.text);
-	cr_expect_null(dot_child_read(good, strlen(good), &(struct dot_limits){ .edges = -1 }, &error));
-	cr_expect_eq(error.status, LIMIT, "no fault of the file");
-}
-
 Test(dot_child, draws)
 {
 	find_programs();
@@ -179,34 +160,6 @@ Test(safe_text, passes_one_byte_that_is_no_utf8)
 	cr_expect_str_eq(text_clean("a\x1b日", buffer, 7), "a\ufffd");
 }
 
-Test(dot_text, reads_what_it_writes)
-{
-	uint64_t seed = test_seed(), state = seed;
-	for (int round = 0; round < 20000; round++) {
-		static const char *const alphabet[] = { "a", "b", "&", ";", "#", "%", "\\", "\"", ":", ",", "<", ">", " ", "\n",
-			"\t", "\x01", "\x7f", "amp", "é", "empty", "39", "\u202e", "\xc2\x9b", "\u2028", "日", "8238" };
-		char text[200] = "", *written = NULL;
-		for (uint64_t i = 0, used = 0, length = random_next(&state) % 20; i < length; i++)
-			used += (uint64_t)snprintf(text + used, sizeof text - used, "%s",
-				alphabet[random_next(&state) % (sizeof alphabet / sizeof *alphabet)]);
-		size_t size;
-		FILE *stream = open_memstream(&written, &size);
-		dot_write_part(stream, text, round % 2 ? ":," : NULL);
-		fclose(stream);
-		char *to = written;   /* what a DOT reader makes of it */
-		for (char *from = written; *from; from++) {
-			cr_assert(*from != '\\' || from[1] == '"');
-			cr_assert(*from != '"' || (from > written && from[-1] == '\\'));
-			if (*from != '\\')
-				*to++ = *from;
-		}
-		*to = '\0';
-		dot_decode(written);
-		cr_assert_str_eq(written, text, "seed %llu", (unsigned long long)seed);
-		free(written);
-	}
-}
-
 Test(dot_child, runs_no_program_that_is_merely_on_the_path)
 {
 	char folder[] = "/tmp/tidemark-path-XXXXXX", path[200], value[5000];
@@ -220,20 +173,21 @@ Test(dot_child, runs_no_program_that_is_merely_on_the_path)
 	snprintf(value, sizeof value, "%s:%s", folder, getenv("PATH"));
 	setenv("PATH", value, 1);
 	unsetenv("TIDEMARK_DOT");
-	cr_expect_null(dot_child_read("digraph { a }", 13, NULL, &error));
-	cr_expect_eq(error.status, LIMIT);
+	char *picture;
+	size_t length;
+	cr_expect_eq(dot_child_render("digraph { a }", 13, "svg", false, NULL, &picture, &length, &error), LIMIT);
 	cr_expect(strstr(error.text, "TIDEMARK_DOT"), "%s", error.text);
 	/* Whatever the named one says, crashes or hangs on, is an error, too. */
 	static const char *const scripts[] = { "echo nonsense", "kill -SEGV $$", "exit 7", "sleep 30",
-		"echo '{\"k\":\"graph\",\"v\":1}'; sleep 30", "yes" };
+		"echo '<svg'; sleep 30", "yes" };
 	for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
 		program = fopen(path, "w");
 		fprintf(program, "#!/bin/sh\n%s\n", scripts[i]);
 		fclose(program);
 		setenv("TIDEMARK_DOT", path, 1);
 		error = (struct error){ 0 };
-		cr_expect_null(
-			dot_child_read("digraph { a }", 13, &(struct dot_limits){ .milliseconds = 700 }, &error), "%s", scripts[i]);
+		cr_expect_neq(dot_child_render("digraph { a }", 13, "svg", false, &(struct dot_limits){ .milliseconds = 700 },
+			&picture, &length, &error), OK, "%s", scripts[i]);
 		cr_expect(error.status != OK && *error.text, "%s", scripts[i]);
 	}
 	remove(path);
