@@ -35,11 +35,13 @@ static void close_end(int *end)
 }
 
 /* A socket pair for its input, so that writing to a child that is gone gives no SIGPIPE. */
-static bool open_pipes(struct child *child)
+static bool open_pipes(struct child *child, int file)
 {
 	FOR_INT(i, PIPES)
 		child->here[i] = child->there[i] = -1;
-	FOR_INT(i, PIPES) {
+	if (file && (child->there[IN] = fcntl(file, F_DUPFD_CLOEXEC, PIPES)) < 0)
+		return false;
+	FOR_FROM(i, file ? OUT : IN, PIPES) {
 		int pair[2];
 		if ((i == IN ? socketpair(AF_UNIX, SOCK_STREAM, 0, pair) : pipe(pair)) != 0)
 			return false;
@@ -262,7 +264,7 @@ enum status child_run(const char *program, const char *const *arguments, const c
 	*result = (struct child_result){ 0 };
 	struct child child = { .input = input, .left = size, .result = result };
 	enum status status = OK;
-	int code = open_pipes(&child) ? child_start(&child, arguments) : errno;
+	int code = open_pipes(&child, limits->file) ? child_start(&child, arguments) : errno;
 	if (code != 0) {
 		status = fail(error, code == ENOMEM ? NO_MEMORY : LIMIT, "can't run %s: %s", arguments[0], strerror(code));
 	} else {

@@ -6,6 +6,7 @@
 struct child_limits {
 	int64_t milliseconds;      /* of wall time; 0: none */
 	size_t output;             /* most bytes on its standard output; 0: 1 GiB */
+	int file;                  /* a descriptor: its standard input, in place of input; 0: none */
 	const atomic_bool *cancel; /* polled every 20 ms; may be NULL */
 };
 

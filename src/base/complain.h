@@ -8,7 +8,6 @@
  *     streams      into memory, and compressed into a file
  *     lines        short text files, line by line
  *     source       a file as a stream of bytes, plain or gzip
- *     wire         fields of protocol buffers
  *     output       a file is written whole or not at all
  *     picture_file whether a picture is not cut short
  *     dot_text     a text in DOT

@@ -2,10 +2,10 @@
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <strings.h>
 
 #include "detect.h"
-#include "src/base/wire.h"
 
 #define X(id, name, what) name,
 static const char *const kind_name[INPUT_KIND_COUNT] = { GRAPH_KINDS(X) OTHER_KINDS(X) };
@@ -251,10 +251,14 @@ static bool is_fx(struct view view)
 
 static bool varint(struct view *view, uint64_t *value)
 {
-	struct wire wire = wire_of(view->at, (size_t)(view->end - view->at));
-	bool fine = wire_integer(&wire, value);
-	view->at = (const char *)wire.at;
-	return fine;
+	*value = 0;
+	for (int shift = 0; shift < 64 && view->at < view->end; shift += 7) {
+		unsigned char byte = (unsigned char)*view->at++;
+		*value |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte < 0x80)
+			return true;
+	}
+	return false;
 }
 
 /* The next field's number, its bytes in *body where it has any (they may reach past the end); 0 where there is none. */

@@ -7,7 +7,7 @@
 #define GRAPH_KINDS(X) \
 	X(NATIVE, "native graph", open_native) \
 	X(DOT, "DOT graph", open_python) \
-	X(ONNX, "ONNX model", open_onnx) \
+	X(ONNX, "ONNX model", open_python) \
 	X(HLO, "XLA HLO proto", open_hlo) \
 	X(HLO_TEXT, "XLA HLO text", open_hlo_text) \
 	X(FX, "PyTorch FX text", open_python) \

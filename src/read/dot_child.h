@@ -22,6 +22,9 @@ enum status dot_child_render(const char *text, size_t size, const char *format, 
  * time than a child may take. O(size). */
 struct graph *python_child_graph(
 	const char *name, const char *data, size_t size, const struct read_options *options, struct error *error);
+/* The same of an open file, which may be larger than memory: a reader can map it. */
+struct graph *python_child_file(
+	const char *name, int file, const struct read_options *options, struct error *error);
 /* The same of a folder, which the reader looks through. */
 struct graph *python_child_folder(
 	const char *name, const char *folder, const struct read_options *options, struct error *error);

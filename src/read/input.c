@@ -9,7 +9,6 @@
 #include "input.h"
 #include "native.h"
 #include "src/read/hlo/hlo.h"
-#include "src/read/onnx/onnx.h"
 #include "src/read/snapshot/snapshot.h"
 
 #define TEXT_MOST ((size_t)1 << 30) /* bytes of a format that is not read as a stream */
@@ -29,16 +28,38 @@ static struct graph *open_native(const struct opening *opening, struct error *er
 	return native_read(&source, error);
 }
 
-/* What a reader in Python reads. */
+/* A file that lies there as it is, not compressed; -1 for others. */
+static int plain_file(const char *path, size_t *size)
+{
+	int file = strcmp(path, "-") == 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	struct stat state;
+	char begins[2];
+	if (file >= 0 && fstat(file, &state) == 0 && S_ISREG(state.st_mode) && pread(file, begins, 2, 0) == 2 &&
+		memcmp(begins, "\x1f\x8b", 2) != 0) {
+		*size = (size_t)state.st_size;
+		return file;
+	}
+	if (file >= 0)
+		close(file);
+	return -1;
+}
+
+/* What a reader in Python reads: the file itself where that can be, which it may map to leave out weights. */
 static struct graph *open_python(const struct opening *opening, struct error *error)
 {
 	static const char *const readers[INPUT_KIND_COUNT] = { [INPUT_DOT] = "dot", [INPUT_INDUCTOR] = "inductor",
-		[INPUT_FX] = "fx", [INPUT_AUTOPARALLEL] = "autoparallel", [INPUT_EXPORTED] = "exported", [INPUT_TFLITE] = "tflite",
-		[INPUT_TVM] = "tvm" };
+		[INPUT_FX] = "fx", [INPUT_AUTOPARALLEL] = "autoparallel", [INPUT_EXPORTED] = "exported", [INPUT_ONNX] = "onnx",
+		[INPUT_TFLITE] = "tflite", [INPUT_TVM] = "tvm" };
 	const char *reader = readers[opening->kind];
 	size_t size;
-	HELD char *text = input_all(opening->input, TEXT_MOST, &size, error);
-	return text ? python_child_graph(reader, text, size, opening->options, error) : NULL;
+	int file = plain_file(opening->path, &size);
+	HELD char *text = file < 0 ? input_all(opening->input, TEXT_MOST, &size, error) : NULL;
+	struct graph *graph = text ? python_child_graph(reader, text, size, opening->options, error) : NULL;
+	if (file >= 0) {
+		graph = python_child_file(reader, file, opening->options, error);
+		close(file);
+	}
+	return graph;
 }
 
 /* What XLA writes beside the text of a module: X-buffer-assignment.txt of X.txt. X.buffer-assignment.txt will do, too.
@@ -97,37 +118,6 @@ static struct graph *open_hlo(const struct opening *opening, struct error *error
 	else if (text.number)
 		graph = graph_of_several(graph, text.number, opening->options->graph > 0, text.list, error);
 	mem_free(text.memory);
-	return graph;
-}
-
-/* A file that lies there as it is gets mapped: of a model's weights no page is read. */
-static void *map_file(const char *path, size_t *size)
-{
-	int descriptor = strcmp(path, "-") == 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
-	struct stat state;
-	void *data = MAP_FAILED;
-	if (descriptor >= 0 && fstat(descriptor, &state) == 0 && S_ISREG(state.st_mode) && state.st_size > 2)
-		data = mmap(NULL, *size = (size_t)state.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-	if (descriptor >= 0)
-		close(descriptor);
-	if (data != MAP_FAILED && memcmp(data, "\x1f\x8b", 2) == 0) {
-		munmap(data, *size);
-		data = MAP_FAILED;
-	}
-	return data == MAP_FAILED ? NULL : data;
-}
-
-static struct graph *open_onnx(const struct opening *opening, struct error *error)
-{
-	const char *dim[READ_DIMS_MOST];
-	size_t size;
-	void *mapped = map_file(opening->path, &size);
-	HELD char *text = mapped ? NULL : input_all(opening->input, TEXT_MOST, &size, error);
-	struct graph *graph = mapped || text
-		? onnx_read(mapped ? mapped : text, size, dim, read_options_dims(opening->options, dim), error)
-		: NULL;
-	if (mapped)
-		munmap(mapped, size);
 	return graph;
 }
 
@@ -209,12 +199,14 @@ struct graph *graph_open(const char *path, const struct read_options *options, s
 			kind = INPUT_MESSAGE;
 			out_of_memory_says(whole, said, sizeof said);
 		}
-		size_t length;
-		void *mapped = kind == INPUT_WEIGHTS ? map_file(path, &length) : NULL;
-		if (mapped) {
-			weights_say(mapped, length, said, sizeof said);
-			munmap(mapped, length);
+		int weights = kind == INPUT_WEIGHTS ? plain_file(path, &size) : -1;
+		void *mapped = weights < 0 ? MAP_FAILED : mmap(NULL, size, PROT_READ, MAP_PRIVATE, weights, 0);
+		if (mapped != MAP_FAILED) {
+			weights_say(mapped, size, said, sizeof said);
+			munmap(mapped, size);
 		}
+		if (weights >= 0)
+			close(weights);
 		refuse(error, "not a graph, but: %s; %s%s", input_kind_name(kind), said, input_kind_advice(kind));
 	}
 	input_close(input);

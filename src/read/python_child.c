@@ -60,7 +60,7 @@ static char *python_child_types(void)
 	return NULL;
 }
 
-struct python_job { const char *name, *folder, *data; size_t size; const struct read_options *options; };
+struct python_job { const char *name, *folder, *data; size_t size; int file; const struct read_options *options; };
 
 static enum status python_child_run(const struct python_job *job, struct child_result *result, struct error *error)
 {
@@ -68,7 +68,7 @@ static enum status python_child_run(const struct python_job *job, struct child_r
 	const struct read_options *options = job->options ? job->options : &as_it_is;
 	char path[PROGRAM_PATH_BYTES + 64], folder[PROGRAM_PATH_BYTES + 64];
 	char graph[WORD_BYTES], dim[READ_DIMS_MOST][WORD_BYTES];
-	const struct child_limits limits = { .milliseconds = 150000 };
+	const struct child_limits limits = { .milliseconds = 150000, .file = job->file };
 	const char *arguments[READ_DIMS_MOST + 10] = { "python3", "-I", "-S", "-B", path, job->name };
 	size_t count = 6;
 	TRY(python_child_find(path, sizeof path, error));
@@ -161,6 +161,13 @@ struct graph *python_child_graph(
 	const char *name, const char *data, size_t size, const struct read_options *options, struct error *error)
 {
 	const struct python_job job = { .name = name, .data = data, .size = size, .options = options };
+	return python_child_read(&job, error);
+}
+
+struct graph *python_child_file(
+	const char *name, int file, const struct read_options *options, struct error *error)
+{
+	const struct python_job job = { .name = name, .file = file, .options = options };
 	return python_child_read(&job, error);
 }
 

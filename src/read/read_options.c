@@ -78,10 +78,3 @@ char *read_options_text(const struct read_options *options, char *text, size_t s
 		words_add(&words, " --dim %s", options->dim[i]);
 	return text;
 }
-
-uint32_t read_options_dims(const struct read_options *options, const char *dim[READ_DIMS_MOST])
-{
-	FOR(i, options->dims)
-		dim[i] = options->dim[i];
-	return options->dims;
-}

@@ -20,5 +20,3 @@ enum status read_options_take(struct read_options *options, const char *name, co
 enum status read_options_parse(struct read_options *options, const char *words, struct error *error);
 /* Those words; "" where all is as the file has it. Returns text. */
 char *read_options_text(const struct read_options *options, char *text, size_t size);
-/* Fills dim with a pointer to each size; returns how many. They are valid as long as *options. */
-uint32_t read_options_dims(const struct read_options *options, const char *dim[READ_DIMS_MOST]);

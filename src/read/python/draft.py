@@ -101,13 +101,16 @@ class Draft:
 
 
 def unique(name, taken, stem=None):
-    """A name that isn't taken: its stem with '2, '3, ... behind it."""
+    """A name that isn't taken: its stem with '2, '3, ... behind it, which is found by halves."""
     if name not in taken:
         return name
-    stem, number = name if stem is None else stem, 2
-    while f"{stem}'{number}" in taken:
-        number += 1
-    return f"{stem}'{number}"
+    stem, most, unused = name if stem is None else stem, 1, 2
+    while f"{stem}'{unused}" in taken:
+        most, unused = unused, 2 * unused
+    while unused - most > 1:
+        middle = (most + unused) // 2
+        most, unused = (middle, unused) if f"{stem}'{middle}" in taken else (most, middle)
+    return f"{stem}'{unused}"
 
 
 # ---- placements ----

@@ -21,8 +21,8 @@ def varint(data, at):
 def fields(data):
     """Number and value of each field of a message: a number, or bytes. All of the time goes by here: what takes two
     bytes at most is read in place."""
-    at, end = 0, len(data)
     try:
+        at, end = 0, len(data)
         while at < end:
             tag = data[at]
             at += 1
@@ -52,7 +52,7 @@ def fields(data):
                 yield tag >> 3, int.from_bytes(data[at - size:at], "little")
             else:
                 raise Bad(BROKEN)
-    except IndexError:
+    except (IndexError, TypeError):   # at its end, and of a number
         raise Bad(BROKEN) from None
 
 
@@ -94,4 +94,5 @@ def messages(data, wanted):
 
 def text_of(value):
     """A text, up to its first NUL."""
-    return "" if isinstance(value, int) else bytes(value).partition(b"\0")[0].decode("utf-8", "replace")
+    text = "" if isinstance(value, int) else str(value, "utf-8", "replace")
+    return text.partition("\0")[0] if "\0" in text else text
