@@ -167,7 +167,7 @@ static int find_model(struct request *request, const char *name)
 		return usage_error("model", "no model \"%.60s\", and no such file%s", name, model_hint(name, hint, sizeof hint));
 	if (hugging_face_open(name, &request->file, &error) != OK)
 		return complain(name, &error, error.status);
-	request->config = hugging_face_config(&request->file);
+	request->config = request->file.config;
 	model_config_default(&request->config);
 	request->name = request->file.name;
 	return EXIT_FINE;
@@ -196,11 +196,9 @@ int model_command(int argc, char **argv)
 		code = command_line_parse(&request.line, argc, argv);
 	if (code != EXIT_FINE || request.line.helped)
 		return code;
-	if (hugging_face_fits(&request.file, request.config.seq, &error) != OK)
-		return usage_error("model", "%s", error.text);
 	struct plan plan = { .graph = model_step(request.name, &request.config, &request.training, &error) };
 	if (!plan.graph)
-		return complain(request.file.name ? name : NULL, &error, error.status);
+		return complain(*request.file.name ? name : NULL, &error, error.status);
 	struct export_options options = { 0 };
 	enum status status = request.curve ? print_curve(plan.graph, request.curve, &error)
 		: export_to(EXPORT_native, &plan, &options, request.line.output, true, &error);

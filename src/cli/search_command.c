@@ -700,7 +700,7 @@ static int search_command_run(struct search *search)
 	}
 	config_list_free(&list);
 	status = output_close(&output, status, &error);
-	return status != OK ? complain(search->source.file.name ? search->source.name : NULL, &error, status) : code;
+	return status != OK ? complain(*search->source.file.name ? search->source.name : NULL, &error, status) : code;
 }
 
 int search_command(int argc, char **argv)

@@ -121,17 +121,15 @@ static void open_built_in(struct model_source *source)
 {
 	struct model_config *config = &source->config;
 	enum model_family family = config->family;
-	if (config->positions && config->positions < config->seq)
+	if (!config->from && config->positions && config->positions < config->seq)
 		config->positions = config->seq;
 	bool alike = family == FAMILY_GPT || family == FAMILY_LLAMA || family == FAMILY_BERT || family == FAMILY_VIT ||
 		family == FAMILY_MOE || family == FAMILY_DEEPSEEK;
-	FOR_INT(i, MODEL_DENSE_WORDS)
-		alike = alike && !config->dense[i];
-	alike = alike && config->sparse_step <= 1;
+	alike = config->from || (alike && config->sparse_step <= 1);
 	/* of first layers that differ all, and two more of the others, so that these are the longest run though the last
 	 * one, which the head reads, isn't of it */
-	int64_t built = config->dense_layers +
-		LARGER(LAYERS_BUILT, config->dense_layers + 2);
+	int64_t apart = config->from ? config->from->apart : config->dense_layers;
+	int64_t built = apart + LARGER(LAYERS_BUILT, apart + 2);
 	if (alike && config->layers > built + 1) {
 		source->repeat = (uint32_t)(config->layers - built);
 		config->layers = built;
@@ -142,7 +140,7 @@ static void open_built_in(struct model_source *source)
 /* Models whose loss and kernels can be fused. */
 static bool model_source_has_kernels(const struct model_config *config)
 {
-	return config->family == FAMILY_LLAMA || config->family == FAMILY_DEEPSEEK;
+	return config->family == FAMILY_LLAMA || config->family == FAMILY_DEEPSEEK || config->from;
 }
 
 /* Sets the preset where the name is a Hugging Face model's folder or config.json; leaves all as it is where it is
@@ -156,7 +154,7 @@ static int open_hugging_face(struct model_source *source, const char *name)
 		return EXIT_FINE;
 	if (hugging_face_open(path, &source->file, &error) != OK)
 		return complain(path, &error, error.status);
-	source->loaded = (struct model_preset) { .name = source->file.name, .config = hugging_face_config(&source->file) };
+	source->loaded = (struct model_preset) { .name = source->file.name, .config = source->file.config };
 	source->preset = &source->loaded;
 	return EXIT_FINE;
 }
@@ -189,8 +187,6 @@ int model_source_open(
 			return usage_error("search", "%s", error.text);
 		if (source->scenario->value[K_seq] != KNOB_GIVEN)
 			source->config.seq = source->scenario->value[K_seq];
-		if (hugging_face_fits(&source->file, source->config.seq, &error) != OK)
-			return usage_error("search", "%s", error.text);
 		source->asked = source->config;
 		open_built_in(source);
 		return EXIT_FINE;

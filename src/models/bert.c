@@ -35,12 +35,11 @@ static uint32_t bert_encoder_layer(struct model *model, uint32_t x, uint32_t mas
 static uint32_t embeddings(struct model *model, uint32_t ids, uint32_t *table)
 {
 	const struct model_config *config = &model->config;
-	uint32_t types = config->untyped ? NONE : layer_input(model, "types", DTYPE_I64, SHAPE(config->batch, config->seq));
+	uint32_t types = layer_input(model, "types", DTYPE_I64, SHAPE(config->batch, config->seq));
 	size_t length = layer_enter(model, "embeddings");
 	uint32_t x = layer_embedding(model, "word", config->vocab, config->hidden, ids, table);
-	if (types != NONE)
-		x = layer_add(
-			model, x, layer_embedding(model, "type", config->types ? config->types : 2, config->hidden, types, NULL));
+	x = layer_add(
+		model, x, layer_embedding(model, "type", config->types ? config->types : 2, config->hidden, types, NULL));
 	build_op(&model->build, "aten.arange.default", NULL, 0);
 	uint32_t position = build_output(&model->build, DTYPE_I64, SHAPE(config->seq));
 	x = layer_add(model, x, layer_embedding(model, "position", config->positions, config->hidden, position, NULL));

@@ -3,57 +3,26 @@
 
 #include "layers.h"
 
-uint32_t decoder_norm(struct model *model, const char *name, uint32_t x)
-{
-	const struct model_config *config = &model->config;
-	if (config->layer_norms && (config->norms_without_bias || config->norms_without_weight))
-		return layer_norm_without(model, name, x, !config->norms_without_weight);
-	return config->layer_norms ? layer_norm(model, name, x) : layer_rms_norm(model, name, x);
-}
-
-/* A sink takes part of every softmax of its head: its share is a sigmoid of the sink less the row's log-sum-exp. Here
- * one number a head weighs the results. */
-static uint32_t sunk(struct model *model, uint32_t context)
-{
-	const struct model_config *config = &model->config;
-	struct shape shape = build_shape(&model->build, context);
-	int64_t width = shape.dim[2] / config->heads;
-	uint32_t sinks = layer_view(
-		model, layer_parameter(model, "sinks", SHAPE(config->heads)), SHAPE(1, 1, config->heads, 1));
-	uint32_t heads = layer_view(model, context, SHAPE(shape.dim[0], shape.dim[1], config->heads, width));
-	return layer_view(model, layer_multiply(model, heads, layer_map(model, "aten.sigmoid.default", sinks)), shape);
-}
-
 uint32_t decoder_causal(struct model *model, uint32_t q, uint32_t k, uint32_t v)
 {
-	const struct model_config *config = &model->config;
-	uint32_t context = config->flash ? layer_flash_attention(model, q, k, v, true)
+	uint32_t context = model->config.flash ? layer_flash_attention(model, q, k, v, true)
 		: layer_attention(model, q, k, v, NONE, true);
-	if (config->sinks)
-		context = sunk(model, context);
-	return layer_linear(model, "o_proj", context, config->hidden, config->o_bias);
+	return layer_linear(model, "o_proj", context, model->config.hidden, false);
 }
 
-/* What the projections to the vocabulary share: made by the first of them; NONE where there is none. */
-struct vocabulary { uint32_t table, weight, bias; };
+/* What the projections to the vocabulary share: the weight is made by the first of them; NONE where there is none. */
+struct vocabulary { uint32_t table, weight; };
 
 /* Logits; the weight is the embedding's table, where tied. */
 static uint32_t vocabulary_product(struct model *model, uint32_t x, struct vocabulary *vocabulary)
 {
 	const struct model_config *config = &model->config;
-	uint32_t logits;
-	if (config->tied) {
-		logits = layer_linear_tied(model, x, vocabulary->table, NONE);
-		if (config->head_bias && vocabulary->bias == NONE)
-			vocabulary->bias = layer_parameter(model, "lm_head.bias", SHAPE(config->vocab));
-		return config->head_bias ? layer_add(model, logits, vocabulary->bias) : logits;
-	}
+	if (config->tied)
+		return layer_linear_tied(model, x, vocabulary->table, NONE);
 	size_t length = layer_enter(model, "lm_head");
-	if (vocabulary->weight == NONE) {
+	if (vocabulary->weight == NONE)
 		vocabulary->weight = layer_parameter(model, "weight", SHAPE(config->vocab, config->hidden));
-		vocabulary->bias = config->head_bias ? layer_parameter(model, "bias", SHAPE(config->vocab)) : NONE;
-	}
-	logits = layer_linear_tied(model, x, vocabulary->weight, vocabulary->bias);
+	uint32_t logits = layer_linear_tied(model, x, vocabulary->weight, NONE);
 	layer_leave(model, length);
 	return logits;
 }
@@ -64,8 +33,6 @@ static uint32_t language_head(struct model *model, uint32_t x, uint32_t labels, 
 {
 	const struct model_config *config = &model->config;
 	uint32_t logits = vocabulary_product(model, x, vocabulary);
-	if (config->final_cap)
-		logits = layer_capped(model, logits);
 	if (!config->fused && !config->eager_loss)
 		return layer_next_token_loss(model, logits, labels);
 	logits = layer_view(model, logits, SHAPE(config->batch * config->seq, config->vocab));
@@ -84,8 +51,6 @@ struct halves {
 	uint32_t cosine, sine;
 };
 
-typedef uint32_t decoder_layer(struct model *model, const struct halves *halves, uint32_t x, int64_t layer);
-
 static uint32_t attended(struct model *model, const struct halves *halves, uint32_t x)
 {
 	return layer_dropout(model, halves->attention(model, x, halves->cosine, halves->sine));
@@ -96,52 +61,28 @@ static uint32_t fed(struct model *model, const struct halves *halves, uint32_t x
 	return layer_dropout(model, halves->feed(model, x, layer));
 }
 
-static uint32_t parallel_layer(struct model *model, const struct halves *halves, uint32_t x, int64_t layer)
+static uint32_t decoder_layer(struct model *model, const struct halves *halves, uint32_t x, int64_t layer)
 {
-	uint32_t first = decoder_norm(model, "input_layernorm", x), seen = attended(model, halves, first);
-	uint32_t second = model->config.residual == RESIDUAL_PARALLEL_NORM
-		? first
-		: decoder_norm(model, "post_attention_layernorm", x);
-	return layer_add(model, layer_add(model, fed(model, halves, second, layer), seen), x);
-}
-
-static uint32_t sandwich_layer(struct model *model, const struct halves *halves, uint32_t x, int64_t layer)
-{
-	uint32_t seen = attended(model, halves, decoder_norm(model, "input_layernorm", x));
-	x = layer_add(model, x, decoder_norm(model, "post_attention_layernorm", seen));
-	uint32_t worked = fed(model, halves, decoder_norm(model, "pre_feedforward_layernorm", x), layer);
-	return layer_add(model, x, decoder_norm(model, "post_feedforward_layernorm", worked));
-}
-
-static uint32_t behind_layer(struct model *model, const struct halves *halves, uint32_t x, int64_t layer)
-{
-	x = layer_add(model, x, decoder_norm(model, "post_attention_layernorm", attended(model, halves, x)));
-	return layer_add(model, x, decoder_norm(model, "post_feedforward_layernorm", fed(model, halves, x, layer)));
-}
-
-static uint32_t plain_layer(struct model *model, const struct halves *halves, uint32_t x, int64_t layer)
-{
-	x = layer_add(model, x, attended(model, halves, decoder_norm(model, "input_layernorm", x)));
-	return layer_add(model, x, fed(model, halves, decoder_norm(model, "post_attention_layernorm", x), layer));
+	x = layer_add(model, x, attended(model, halves, layer_rms_norm(model, "input_layernorm", x)));
+	return layer_add(model, x, fed(model, halves, layer_rms_norm(model, "post_attention_layernorm", x), layer));
 }
 
 /* A module that predicts one more token (DeepSeek-V3, arXiv 2412.19437, section 2.2): what the last depth made of every
  * token, and the token behind what that predicted, go through norms, a projection and a layer of the model's own kind,
  * and through a norm to the model's own vocabulary. */
-static uint32_t further(struct model *model, const struct halves *halves, decoder_layer *layer, int64_t depth,
-	uint32_t x, uint32_t tokens, uint32_t table)
+static uint32_t further(struct model *model, const struct halves *halves, int64_t depth, uint32_t x,
+	 uint32_t tokens, uint32_t table)
 {
 	const struct model_config *config = &model->config;
 	size_t length = layer_enter(model, "mtp.%d", (int)depth);
 	struct shape shape = build_shape(&model->build, x);
 	build_op(&model->build, "aten.embedding.default", IN(table, tokens));
 	uint32_t next = build_output(&model->build, build_dtype(&model->build, x), shape);
-	next = config->scaled_embedding ? layer_map(model, "aten.mul.Tensor", next) : next;
-	next = decoder_norm(model, "enorm", next);
-	x = layer_join_last(model, next, decoder_norm(model, "hnorm", x));
+	next = layer_rms_norm(model, "enorm", next);
+	x = layer_join_last(model, next, layer_rms_norm(model, "hnorm", x));
 	x = layer_linear(model, "eh_proj", x, config->hidden, false);
-	x = layer(model, halves, x, config->layers + depth);
-	x = decoder_norm(model, "norm", x);
+	x = decoder_layer(model, halves, x, config->layers + depth);
+	x = layer_rms_norm(model, "norm", x);
 	layer_leave(model, length);
 	return x;
 }
@@ -149,8 +90,8 @@ static uint32_t further(struct model *model, const struct halves *halves, decode
 /* Losses of the tokens behind the next one, averaged and weighed, are added to the loss. Labels come shifted by one
  * token more for every depth, as whoever loads them has them; where a loss shifts its labels itself, they are the
  * tokens that go in. */
-static void predict_further(struct model *model, const struct halves *halves, decoder_layer *layer, uint32_t x,
-	uint32_t labels, struct vocabulary *vocabulary, uint32_t loss)
+static void predict_further(struct model *model, const struct halves *halves, uint32_t x, uint32_t labels,
+	 struct vocabulary *vocabulary, uint32_t loss)
 {
 	struct build *build = &model->build;
 	bool shifted = model->config.fused || model->config.eager_loss;
@@ -159,7 +100,7 @@ static void predict_further(struct model *model, const struct halves *halves, de
 		char name[40];
 		PRINT_TO(name, "mtp.%d.labels", (int)depth);
 		uint32_t later = layer_input(model, name, DTYPE_I64, SHAPE(model->config.batch, model->config.seq));
-		x = further(model, halves, layer, depth, x, shifted ? labels : later, vocabulary->table);
+		x = further(model, halves, depth, x, shifted ? labels : later, vocabulary->table);
 		uint32_t one = language_head(model, x, later, vocabulary);
 		build_kind(build, one, KIND_ACTIVATION);
 		sum = depth == 0 ? one : layer_add(model, sum, one);
@@ -171,31 +112,22 @@ static void predict_further(struct model *model, const struct halves *halves, de
 
 void decoder_rotary(struct model *model, int64_t width, decoder_attends *attention, decoder_feeds *feed)
 {
-	static decoder_layer *const layers[] = {
-		[RESIDUAL_ONE_AFTER_THE_OTHER] = plain_layer,
-		[RESIDUAL_PARALLEL] = parallel_layer,
-		[RESIDUAL_PARALLEL_NORM] = parallel_layer,
-		[RESIDUAL_BEHIND] = behind_layer,
-		[RESIDUAL_SANDWICH] = sandwich_layer,
-	};
 	const struct model_config *config = &model->config;
 	uint32_t ids = layer_input(model, "ids", DTYPE_I64, SHAPE(config->batch, config->seq));
-	struct vocabulary vocabulary = { NONE, NONE, NONE };
+	struct vocabulary vocabulary = { NONE, NONE };
 	uint32_t labels = layer_input(model, "labels", DTYPE_I64, SHAPE(config->batch, config->seq));
 	struct halves halves = { .attention = attention, .feed = feed };
 	halves.cosine = layer_buffer(model, "rotary.cos", DTYPE_F32, SHAPE(1, 1, config->seq, width));
 	halves.sine = layer_buffer(model, "rotary.sin", DTYPE_F32, SHAPE(1, 1, config->seq, width));
 	uint32_t x = layer_embedding(model, "embed_tokens", config->vocab, config->hidden, ids, &vocabulary.table);
-	if (config->scaled_embedding)
-		x = layer_map(model, "aten.mul.Tensor", x);
 	x = layer_dropout(model, x);
 	for (int64_t layer = 0; layer < config->layers && model->build.status == OK; layer++) {
 		size_t length = layer_enter(model, "layers.%d", (int)layer);
-		x = layers[config->residual](model, &halves, x, layer);
+		x = decoder_layer(model, &halves, x, layer);
 		layer_leave(model, length);
 	}
-	x = decoder_norm(model, "norm", x);
+	x = layer_rms_norm(model, "norm", x);
 	uint32_t loss = language_head(model, x, labels, &vocabulary);
 	if (config->mtp_layers > 0)
-		predict_further(model, &halves, layers[config->residual], x, labels, &vocabulary, loss);
+		predict_further(model, &halves, x, labels, &vocabulary, loss);
 }

@@ -11,7 +11,7 @@ static uint32_t queries(struct model *model, uint32_t x, uint32_t cosine, uint32
 	const struct model_config *config = &model->config;
 	int64_t width = config->heads * (config->head_width + config->rope_width);
 	if (config->q_rank > 0) {
-		x = layer_rms_norm(model, "q_a_layernorm", layer_linear(model, "q_a_proj", x, config->q_rank, config->qkv_bias));
+		x = layer_rms_norm(model, "q_a_layernorm", layer_linear(model, "q_a_proj", x, config->q_rank, false));
 		x = layer_linear(model, "q_b_proj", x, width, false);
 	} else {
 		x = layer_linear(model, "q_proj", x, width, false);
@@ -29,7 +29,7 @@ static uint32_t latent_attention(struct model *model, uint32_t x, uint32_t cosin
 	const struct model_config *config = &model->config;
 	size_t length = layer_enter(model, "self_attn");
 	uint32_t q = queries(model, x, cosine, sine);
-	uint32_t latent = layer_linear(model, "kv_a_proj_with_mqa", x, config->kv_rank + config->rope_width, config->qkv_bias);
+	uint32_t latent = layer_linear(model, "kv_a_proj_with_mqa", x, config->kv_rank + config->rope_width, false);
 	uint32_t position = layer_split_heads(model, layer_slice_last(model, latent, config->rope_width), 1);
 	latent = layer_rms_norm(model, "kv_a_layernorm", layer_slice_last(model, latent, config->kv_rank));
 	uint32_t both = layer_linear(

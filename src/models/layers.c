@@ -144,36 +144,19 @@ uint32_t layer_embedding(
 	return result;
 }
 
-/* Three operands: x, and where they are there a weight and a bias. */
-static uint32_t normed(struct model *model, const char *name, uint32_t x, bool weight, bool bias)
+uint32_t layer_norm(struct model *model, const char *name, uint32_t x)
 {
 	size_t length = layer_enter(model, "%s", name);
 	struct shape shape = build_shape(&model->build, x), statistics = shape;
 	int64_t width = shape.dims ? shape.dim[shape.dims - 1] : 1;
-	uint32_t scale = weight ? layer_parameter(model, "weight", SHAPE(width)) : NONE,
-			 shift = bias ? layer_parameter(model, "bias", SHAPE(width)) : NONE, result;
+	uint32_t scale = layer_parameter(model, "weight", SHAPE(width)), shift = layer_parameter(model, "bias", SHAPE(width));
 	if (shape.dims)
 		statistics.dim[shape.dims - 1] = 1;
-	if (bias)
-		result = build_map(&model->build, "aten.native_layer_norm.default", IN(x, scale, shift));
-	else if (weight)
-		result = build_map(&model->build, "aten.native_layer_norm.default", IN(x, scale));
-	else
-		result = build_map(&model->build, "aten.native_layer_norm.default", IN(x));
+	uint32_t result = build_map(&model->build, "aten.native_layer_norm.default", IN(x, scale, shift));
 	build_output(&model->build, DTYPE_F32, statistics);
 	build_output(&model->build, DTYPE_F32, statistics);
 	layer_leave(model, length);
 	return result;
-}
-
-uint32_t layer_norm(struct model *model, const char *name, uint32_t x)
-{
-	return normed(model, name, x, true, true);
-}
-
-uint32_t layer_norm_without(struct model *model, const char *name, uint32_t x, bool weight)
-{
-	return normed(model, name, x, weight, false);
 }
 
 uint32_t layer_rms_norm(struct model *model, const char *name, uint32_t x)
@@ -193,8 +176,6 @@ uint32_t layer_activation(struct model *model, uint32_t x)
 {
 	if (model->config.activation == ACTIVATION_RELU)
 		return layer_map(model, "aten.relu.default", x);
-	if (model->config.activation == ACTIVATION_RELU_SQUARED)
-		return layer_map(model, "aten.pow.Tensor_Scalar", layer_map(model, "aten.relu.default", x));
 	if (model->config.activation == ACTIVATION_GELU)
 		return layer_map(model, "aten.gelu.default", x);
 	/* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), as GPT-2's code writes it */
@@ -209,16 +190,14 @@ uint32_t layer_activation(struct model *model, uint32_t x)
 uint32_t layer_gated(struct model *model, const char *name, uint32_t x, int64_t width)
 {
 	size_t length = layer_enter(model, "%s", name);
-	bool bias = model->config.mlp_bias, gelu = model->config.gelu_gate;
-	uint32_t gate = layer_linear(model, "gate_proj", x, width, bias), gated;
+	uint32_t gate = layer_linear(model, "gate_proj", x, width, false), gated;
 	if (model->config.fused) {
-		gated = build_map(&model->build, gelu ? "tidemark.geglu" : "tidemark.swiglu",
-			IN(gate, layer_linear(model, "up_proj", x, width, bias)));
+		gated = build_map(&model->build, "tidemark.swiglu", IN(gate, layer_linear(model, "up_proj", x, width, false)));
 	} else {
-		gate = layer_map(model, gelu ? "aten.gelu.default" : "aten.silu.default", gate);
-		gated = layer_multiply(model, gate, layer_linear(model, "up_proj", x, width, bias));
+		gate = layer_map(model, "aten.silu.default", gate);
+		gated = layer_multiply(model, gate, layer_linear(model, "up_proj", x, width, false));
 	}
-	uint32_t result = layer_linear(model, "down_proj", gated, model->config.hidden, bias);
+	uint32_t result = layer_linear(model, "down_proj", gated, model->config.hidden, false);
 	layer_leave(model, length);
 	return result;
 }
@@ -260,12 +239,6 @@ static uint32_t join_heads(struct model *model, uint32_t x)
 	return layer_view(model, layer_map(model, "aten.clone.default", x), SHAPE(batch, rows, heads * width));
 }
 
-uint32_t layer_capped(struct model *model, uint32_t x)
-{
-	x = layer_map(model, "aten.tanh.default", layer_map(model, "aten.div.Tensor", x));
-	return layer_map(model, "aten.mul.Tensor", x);
-}
-
 uint32_t layer_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v, uint32_t mask, bool scaled)
 {
 	struct build *build = &model->build;
@@ -277,8 +250,6 @@ uint32_t layer_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v
 	scores = build_reshape(build, "aten._unsafe_view.default", scores, SHAPE(batch, heads, rows, columns));
 	if (scaled)
 		scores = layer_map(model, "aten.div.Tensor", scores);
-	if (model->config.score_cap)
-		scores = layer_capped(model, scores);
 	if (mask != NONE && build_dtype(build, mask) == DTYPE_BOOL)
 		scores = build_map(build, "aten.masked_fill.Scalar", IN(scores, mask));
 	else if (mask != NONE)

@@ -31,8 +31,6 @@ uint32_t layer_multiply(struct model *model, uint32_t a, uint32_t b);
 uint32_t layer_embedding(struct model *model, const char *name, int64_t rows, int64_t width, uint32_t ids,
 	uint32_t *weight);
 uint32_t layer_norm(struct model *model, const char *name, uint32_t x);
-/* LayerNorm without a bias, or without either. */
-uint32_t layer_norm_without(struct model *model, const char *name, uint32_t x, bool weight);
 uint32_t layer_rms_norm(struct model *model, const char *name, uint32_t x);
 uint32_t layer_dropout(struct model *model, uint32_t x);
 uint32_t layer_add(struct model *model, uint32_t a, uint32_t b);
@@ -50,12 +48,10 @@ uint32_t layer_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v
 /* The same as one kernel that keeps no scores; a causal one skips the half of them that its mask hides. */
 uint32_t layer_flash_attention(struct model *model, uint32_t q, uint32_t k, uint32_t v, bool causal);
 
-/* cap tanh(x / cap). */
-uint32_t layer_capped(struct model *model, uint32_t x);
 /* Rotary positions: x cos + rotate(x) sin, with the halves of each head exchanged and one negated by rotate. x [b,
  * heads, s, d]. */
 uint32_t layer_rotary(struct model *model, uint32_t x, uint32_t cosine, uint32_t sine);
-/* down(silu(gate x) up x) in a submodule of that name; biases and a gelu for the gate as the configuration has them. */
+/* down(silu(gate x) up x) in a submodule of that name. */
 uint32_t layer_gated(struct model *model, const char *name, uint32_t x, int64_t inner);
 
 /* The mean negative log-likelihood of labels under logits [rows, classes]: the step's output, returned. */
@@ -67,9 +63,7 @@ uint32_t layer_next_token_loss(struct model *model, uint32_t logits, uint32_t la
 uint32_t layer_slice_last(struct model *model, uint32_t x, int64_t width);
 uint32_t layer_join_last(struct model *model, uint32_t left, uint32_t right);
 
-/* decoder.c: LayerNorm or RMSNorm, as the configuration has it. */
-uint32_t decoder_norm(struct model *model, const char *name, uint32_t x);
-/* Causal attention, in one kernel where the configuration says so, and its output projection. */
+/* decoder.c: causal attention, in one kernel where the configuration says so, and its output projection. */
 uint32_t decoder_causal(struct model *model, uint32_t q, uint32_t k, uint32_t v);
 /* A decoder with rotary positions of that width: layers of attention and feed-forward, a language model's head. */
 typedef uint32_t decoder_attends(struct model *model, uint32_t x, uint32_t cosine, uint32_t sine);

@@ -1,6 +1,4 @@
-/* llama.c: decoder-only transformers with rotary positions as Llama has them, and those that differ from it in a few
- * places: Mistral, Qwen2 and 3 and their mixtures, Mixtral, Gemma 1 to 3, Phi, Phi-3, GPT-NeoX, OLMo, Granite, Cohere,
- * StarCoder 2, GLM, GPT-OSS. What differs are switches of the configuration.
+/* llama.c: decoder-only transformers with rotary positions as Llama has them, and mixtures of experts of that kind.
  *
  * Where a library writes queries, keys and values (or gate and up) as one product, they are written apart here: the
  * same parameters and FLOPs, and heads can be split over devices. */
@@ -30,24 +28,18 @@ static uint32_t turned(struct model *model, uint32_t x, uint32_t cosine, uint32_
 	return layer_join_last(model, layer_rotary(model, layer_slice_last(model, x, config->rope_width), cosine, sine), rest);
 }
 
-/* Queries or keys of every head, with their norm where there is one. */
-static uint32_t heads_of(struct model *model, const char *name, const char *norm, uint32_t x, int64_t heads)
+static uint32_t heads_of(struct model *model, const char *name, uint32_t x, int64_t heads)
 {
-	const struct model_config *config = &model->config;
-	x = layer_linear(model, name, x, heads * config->head_width, config->qkv_bias);
-	if (norm && config->whole_qk_norms)
-		x = decoder_norm(model, norm, x);
-	x = layer_split_heads(model, x, heads);
-	return norm && config->qk_norms ? decoder_norm(model, norm, x) : x;
+	return layer_split_heads(model, layer_linear(model, name, x, heads * model->config.head_width, false), heads);
 }
 
 static uint32_t llama_self_attention(struct model *model, uint32_t x, uint32_t cosine, uint32_t sine)
 {
 	const struct model_config *config = &model->config;
 	size_t length = layer_enter(model, "self_attn");
-	uint32_t q = heads_of(model, "q_proj", "q_norm", x, config->heads);
-	uint32_t k = heads_of(model, "k_proj", "k_norm", x, config->kv_heads);
-	uint32_t v = heads_of(model, "v_proj", NULL, x, config->kv_heads);
+	uint32_t q = heads_of(model, "q_proj", x, config->heads);
+	uint32_t k = heads_of(model, "k_proj", x, config->kv_heads);
+	uint32_t v = heads_of(model, "v_proj", x, config->kv_heads);
 	q = turned(model, q, cosine, sine);
 	k = repeat_heads(model, turned(model, k, cosine, sine));
 	v = repeat_heads(model, v);
@@ -56,15 +48,13 @@ static uint32_t llama_self_attention(struct model *model, uint32_t x, uint32_t c
 	return result;
 }
 
-/* Experts, and one beside them that every token goes to, by a gate of one number a token (Qwen2-MoE) or as it is. */
+/* Experts, and one beside them that every token goes to, by a gate of one number a token. */
 static uint32_t llama_mixture(struct model *model, uint32_t x)
 {
 	const struct model_config *config = &model->config;
 	size_t length = layer_enter(model, "mlp");
 	uint32_t result = experts_routed(model, x);
-	if (config->shared_ffn > 0 && config->shared_plain) {
-		result = layer_add(model, result, layer_gated(model, "shared_experts", x, config->shared_ffn));
-	} else if (config->shared_ffn > 0) {
+	if (config->shared_ffn > 0) {
 		uint32_t gate = layer_map(model, "aten.sigmoid.default", layer_linear(model, "shared_expert_gate", x, 1, false));
 		result = layer_add(
 			model, result, layer_multiply(model, layer_gated(model, "shared_expert", x, config->shared_ffn), gate));
@@ -73,21 +63,10 @@ static uint32_t llama_mixture(struct model *model, uint32_t x)
 	return result;
 }
 
-static uint32_t plain_feed_forward(struct model *model, uint32_t x)
-{
-	const struct model_config *config = &model->config;
-	size_t length = layer_enter(model, "mlp");
-	uint32_t inner = layer_activation(model, layer_linear(model, "fc1", x, config->ffn, config->mlp_bias));
-	uint32_t result = layer_linear(model, "fc2", inner, config->hidden, config->mlp_bias);
-	layer_leave(model, length);
-	return result;
-}
-
 static uint32_t llama_feed_forward(struct model *model, uint32_t x, int64_t layer)
 {
-	if (experts_in(&model->config, layer))
-		return llama_mixture(model, x);
-	return model->config.plain ? plain_feed_forward(model, x) : layer_gated(model, "mlp", x, model->config.ffn);
+	return experts_in(&model->config, layer) ? llama_mixture(model, x)
+		: layer_gated(model, "mlp", x, model->config.ffn);
 }
 
 void model_llama(struct model *model)

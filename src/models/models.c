@@ -1,8 +1,7 @@
 /* models.c: presets of published models, and building one. */
 
+#include "hugging_face.h"
 #include "layers.h"
-#include "src/read/dot_child.h"
-#include "src/read/input.h"
 
 #define GPT2(count, width, head_count) { .family = FAMILY_GPT, .activation = ACTIVATION_TANH, .dropout = true, \
 	.tied = true, \
@@ -198,40 +197,13 @@ static enum status models_complete(struct model_config *config, struct error *er
 static enum status models_describe(struct draft *draft, const char *name, const struct model_config *config)
 {
 	struct about about = { .batch = config->batch, .router_nodes = (uint32_t)config->router_nodes };
-	if (config->format)
-		about.intake = (struct intake){ .said = true, .format = config->format, .version = name, .assumed = config->assumed };
 	return draft_describe(draft, name, "tidemark model", NULL, &about);
-}
-
-/* All other sizes are the file's. */
-static struct graph *models_of_file(const struct model_config *config, struct error *error)
-{
-	struct read_options options = { .dims = 0 };
-	struct model_config other = *config;
-	const struct { const char *name; int64_t value; } asked[] = { { "batch", config->batch }, { "seq", config->seq },
-		{ "layers", config->layers }, { "vocab", config->vocab } };
-	other.batch = other.seq = other.layers = other.vocab = 0;
-	const char *wrong = config->flash && config->fused ? NULL : "kernels";
-#define X(field, least, most, help) wrong = other.field ? #field : wrong;
-	MODEL_SIZES(X)
-#undef X
-	if (error_set(error, wrong ? refuse(error, "%s: of a model of this type batch, seq, layers and vocab can be "
-		"changed, and nothing else", wrong) : OK) != OK)
-		return NULL;
-	FOR(i, COUNT_OF(asked))
-		if (asked[i].value > 0)
-			PRINT_TO(options.dim[options.dims++], "%s=%lld", asked[i].name, (long long)asked[i].value);
-	size_t size;
-	char *text = input_text(config->file, (size_t)16 << 20, &size, error);
-	struct graph *graph = text ? python_child_graph("families", text, size, &options, error) : NULL;
-	mem_free(text);
-	return graph;
 }
 
 struct graph *model_build(const char *name, const struct model_config *config, struct error *error)
 {
-	if (config->file)
-		return models_of_file(config, error);
+	if (config->from)
+		return hugging_face_build(config, error);
 	OWN(rules) *rules = rules_new();
 	struct model model = { .config = *config,
 		.build = { .draft = draft_new(), .op = NONE, .phase = PHASE_FORWARD, .module = "", .rules = rules } };

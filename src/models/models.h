@@ -7,8 +7,7 @@
  *     decoder   decoders with rotary positions: what llama's and DeepSeek's have in common
  *     experts   mixtures of experts with weights of their own for every token
  *     step      a training step of a model
- *     hugging_face_types  the table of Hugging Face's model types: their keys, and what each means here
- *     hugging_face  config.json of Hugging Face models
+ *     hugging_face  config.json of Hugging Face models, by a reader in Python
  *     bert      encoders
  *     gpt       decoders, GPT-2, Megatron's GPT, mixtures of experts
  *     llama     llama's decoders and their kin: Mistral, Qwen, Mixtral, Gemma, Phi, GPT-NeoX
@@ -38,7 +37,7 @@
 enum model_family { MODEL_FAMILIES(X) FAMILY_COUNT };
 #undef X
 
-enum model_activation { ACTIVATION_GELU, ACTIVATION_TANH, ACTIVATION_RELU, ACTIVATION_RELU_SQUARED };
+enum model_activation { ACTIVATION_GELU, ACTIVATION_TANH, ACTIVATION_RELU };
 
 /* X(field, least value, largest value, help): the sizes that `tidemark model` takes. 0 in a configuration: not used by
  * the family, or what follows from the others (ffn = 4 hidden, kv_heads = heads, head_width = hidden / heads). */
@@ -74,17 +73,6 @@ enum model_activation { ACTIVATION_GELU, ACTIVATION_TANH, ACTIVATION_RELU, ACTIV
 	X(buckets, 1, 1 << 20, "distances with a learned bias (t5)") \
 	X(decoder_layers, 1, 1 << 20, "layers of the decoder where they aren't as many as the encoder's (t5)")
 
-#define MODEL_DENSE_WORDS 64 /* layers whose number is below 64 times this may be set apart */
-
-/* Which norms a layer's two halves read, and what they are added to. */
-enum model_residual {
-	RESIDUAL_ONE_AFTER_THE_OTHER,
-	RESIDUAL_PARALLEL,      /* both halves read the layer's input, each through a norm of its own (GPT-NeoX) */
-	RESIDUAL_PARALLEL_NORM, /* both read one norm of it (Phi) */
-	RESIDUAL_BEHIND,        /* one after the other, each half read as it is, with a norm behind it (OLMo 2) */
-	RESIDUAL_SANDWICH,      /* one after the other, with a norm behind each half, too (Gemma 2 and 3) */
-};
-
 struct model_config {
 	enum model_family family;
 	enum model_activation activation;
@@ -95,28 +83,9 @@ struct model_config {
 	bool eager_loss; /* llama, deepseek: the loss op by op whatever the kernels are, labels shifted beforehand: where
 						layers alone are compiled (torchtitan) */
 	bool sigmoid_scores; /* deepseek, llama: scores of experts are sigmoids, else a softmax */
-	bool router_offset; /* llama: numbers are added to the scores that choose experts, a parameter (ERNIE 4.5) */
-	bool qkv_bias; /* llama, vit, deepseek: queries, keys and values have biases, as in Qwen2 */
-	bool o_bias, mlp_bias, head_bias; /* llama: so have the output of attention, the feed-forward layer, the projection
-										 to the vocabulary; deepseek: o_bias */
-	bool layer_norms; /* llama: LayerNorm, else RMSNorm */
-	bool norms_without_bias,
-		norms_without_weight; /* llama: LayerNorms without a bias (Cohere), or without either (OLMo) */
-	bool qk_norms;       /* llama: norms of every head's queries and keys, as in Qwen3 */
-	bool whole_qk_norms; /* llama: ... of all heads at once, as in OLMo 2 */
-	bool expert_bias, sinks; /* llama: experts and their router have biases, heads of attention a sink, as in GPT-OSS */
-	bool plain; /* llama: the feed-forward layer has no gate */
-	bool shared_plain; /* llama: the expert that every token goes to has no gate of its own, as in GLM-4 MoE */
-	bool untyped;                 /* bert: tokens have no kinds of segments (DistilBERT) */
-	bool layer_bias;              /* t5: distances have a bias in every layer, else in the first alone (UMT5) */
-	bool gated, unscaled;         /* t5: it has one; the decoder's result goes to the vocabulary as it is */
-	bool gelu_gate;               /* llama: the gate is a gelu, else a silu */
-	bool scaled_embedding;        /* llama: tokens' vectors are multiplied by a number */
-	bool score_cap, final_cap;    /* llama: attention's scores, logits go through a tanh */
-	enum model_residual residual; /* llama */
-	uint64_t dense[MODEL_DENSE_WORDS]; /* llama: bits of layers that have no experts */
-	const char *file; /* a config.json that a reader in Python builds (families.py), of no family here; NULL. Lent */
-	const char *format, *assumed; /* of a file that it came from, and what had to be assumed, a line each; NULL. Lent */
+	bool qkv_bias; /* vit: queries, keys and values have biases */
+	const struct hugging_face *from; /* a config.json, of no family here; NULL. Lent */
+	const char *assumed;             /* what had to be assumed there, a line each; NULL. Lent */
 	bool fused_mask;              /* causal mask inside the softmax kernel: no mask tensors */
 	int depth;                    /* resnet: 18, 34, 50, 101, 152 */
 #define X(field, least, most, help) int64_t field;

@@ -34,11 +34,8 @@ static uint32_t attend(struct model *model, const char *name, uint32_t x, uint32
 static uint32_t t5_feed_forward(struct model *model, uint32_t x)
 {
 	size_t length = layer_enter(model, "mlp");
-	bool gated = model->config.gated;
 	uint32_t normed = layer_rms_norm(model, "layer_norm", x);
-	uint32_t inner = layer_activation(model, layer_linear(model, gated ? "wi_0" : "wi", normed, model->config.ffn, false));
-	if (gated)
-		inner = layer_multiply(model, inner, layer_linear(model, "wi_1", normed, model->config.ffn, false));
+	uint32_t inner = layer_activation(model, layer_linear(model, "wi", normed, model->config.ffn, false));
 	inner = layer_dropout(model, inner);
 	uint32_t result = layer_add(
 		model, x, layer_dropout(model, layer_linear(model, "wo", inner, model->config.hidden, false)));
@@ -53,10 +50,9 @@ static uint32_t t5_stack(struct model *model, const char *name, uint32_t x, uint
 	const struct model_config *config = &model->config;
 	int64_t layers = encoded != NONE && config->decoder_layers ? config->decoder_layers : config->layers;
 	x = layer_dropout(model, x);
-	uint32_t bias = config->layer_bias ? NONE : position_bias(model);
+	uint32_t bias = position_bias(model);
 	for (int64_t layer = 0; layer < layers && model->build.status == OK; layer++) {
 		size_t length = layer_enter(model, "block.%d", (int)layer);
-		bias = config->layer_bias ? position_bias(model) : bias;
 		x = attend(model, "self_attention", x, NONE, bias);
 		if (encoded != NONE)
 			x = attend(model, "cross_attention", x, encoded, NONE);
@@ -81,8 +77,7 @@ void model_t5(struct model *model)
 	build_op(&model->build, "aten.embedding.default", IN(table, targets));
 	uint32_t x = build_output(&model->build, DTYPE_F32, SHAPE(config->batch, config->seq, config->hidden));
 	x = t5_stack(model, "decoder", x, encoded);
-	if (!config->unscaled)
-		x = layer_map(model, "aten.mul.Tensor", x);
+	x = layer_map(model, "aten.mul.Tensor", x);
 	uint32_t logits = config->tied ? layer_linear_tied(model, x, table, NONE)
 		: layer_linear(model, "lm_head", x, config->vocab, false);
 	layer_cross_entropy(

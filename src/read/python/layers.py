@@ -8,8 +8,12 @@ from draft import BITS, BYTES_MOST, Bad, Draft
 class Net:
     """A forward pass on its way. Tensors are known by name; shapes, dtypes and roots (of views) stand beside."""
 
-    def __init__(self, batch, seq):
+    def __init__(self, batch, seq, asked=None):
         self.draft, self.batch, self.seq, self.path, self.count = Draft(), batch, seq, [], 0
+        asked = asked or {}   # kernels: fused or eager; attention: flash, in one kernel, or math; dropout: 0 or 1
+        self.fused, self.flash = asked.get("kernels", "fused") == "fused", asked.get("attention", "flash") == "flash"
+        self.eager_loss, self.drops = asked.get("loss") == "eager", asked.get("dropout") != "0"
+        self.causal, self.share, self.dropped = True, 0, False   # share: of attention's weights that dropout makes 0
         self.shape, self.dtype, self.root, self.shared = {}, {}, {}, {}   # shared: keys and values, by their shapes
         self.layer = 0, 1   # the one that is made, and how many there are
 
@@ -74,9 +78,13 @@ class Net:
         return self.op("aten." + kind, [x], self.shape[x])
 
     def act(self, kind, x):
-        """A non-linearity; relu2 is a relu squared."""
+        """A non-linearity; relu2 is a relu squared, gelu_new is written out."""
         if kind == "relu2":
             return self.map("pow.Tensor_Scalar", self.map("relu.default", x))
+        if kind in ("gelu_new", "gelu_fast"):   # 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+            half, cube = self.map("mul.Tensor", x), self.map("mul.Tensor", self.map("pow.Tensor_Scalar", x))
+            inner = self.map("tanh.default", self.map("mul.Tensor", self.add(x, cube)))
+            return self.times(half, self.map("add.Tensor", inner))
         kind = {"swish": "silu"}.get(kind, kind)
         return self.map((kind if kind in ("silu", "relu", "tanh", "sigmoid") else "gelu") + ".default", x)
 
@@ -91,6 +99,12 @@ class Net:
     def times(self, a, b):
         """Their product."""
         return self.two("mul", a, b)
+
+    def drop(self, x, share):
+        """Some elements made 0, where there is such a share of them."""
+        self.dropped = self.dropped or share > 0
+        return self.op("aten.native_dropout.default", [x], self.shape[x], self.shape[x], dtypes=(self.dtype[x], "bool")) \
+            if share and self.drops else x
 
     def heads(self, x, heads):
         """[b, s, heads * d] -> [b, heads, s, d]."""
@@ -132,10 +146,10 @@ class Net:
         with self.inside(name):
             width = self.shape[x][-1]
             gate, up = self.linear("gate_proj", x, inner, bias), self.linear("up_proj", x, inner, bias)
-            if act in ("silu", "swish") or act.startswith("gelu"):
+            if self.fused and (act in ("silu", "swish") or act.startswith("gelu")):
                 mixed = self.op("tidemark.swiglu" if act[0] == "s" else "tidemark.geglu", [gate, up], self.shape[up])
             else:
-                mixed = self.times(self.act(act, gate), up)
+                mixed = self.times(self.act("gelu" if act.startswith("gelu") else act, gate), up)
             return self.linear("down_proj", self.norm(norm, mixed) if norm else mixed, width, bias)
 
     def plain(self, name, x, inner, bias=False, act="gelu"):
@@ -146,14 +160,14 @@ class Net:
 
     # ---- experts ----
 
-    def experts(self, x, count, chosen, inner, sigmoid=False, act="silu", gated=True, offset=False, bias=False):
+    def experts(self, x, count, chosen, inner, sigmoid=False, act="silu", gated=True, offset=False, biases=False):
         """A router and its experts, each with its fair share of the tokens."""
         if not 1 <= chosen <= count:
             raise Bad(f"a token goes to {chosen} of {count} experts: expected 1 or more of them")
         width, tokens = self.shape[x][-1], self.batch * self.seq
         slots = self.batch * -(-self.seq * chosen // count)
         flat = self.view(x, tokens, width)
-        scores = self.linear("gate", flat, count, bias)
+        scores = self.linear("gate", flat, count, biases)
         scores = self.map("sigmoid.default" if sigmoid else "_softmax.default", scores)
         picks = self.add(scores, self.given("gate.e_score_correction_bias", 1, count)) if offset else scores
         stack = self.op("tidemark.dispatch_scored", [flat, picks], (count, slots, width), (count, slots, 1))
@@ -161,10 +175,12 @@ class Net:
         with self.inside("experts"):
             def product(name, stack, out):
                 weight = self.given(name, count, self.shape[stack][2], out)
-                return self.op("tidemark.grouped_mm", [stack, weight], (count, slots, out))
+                made = self.op("tidemark.grouped_mm", [stack, weight], (count, slots, out))
+                return self.add(made, self.given(name + "_bias", count, 1, out)) if biases else made
+            gate = product("gate_proj", stack, inner) if gated else None
             up = product("up_proj", stack, inner)
             if gated:
-                mixed = self.op("tidemark.swiglu_scaled", [product("gate_proj", stack, inner), up, shares], self.shape[up])
+                mixed = self.op("tidemark.swiglu_scaled", [gate, up, shares], self.shape[up])
             else:
                 mixed = self.times(self.act(act, up), shares)
             stack = product("down_proj", mixed, width)
@@ -186,14 +202,49 @@ class Net:
         x = self.add(self.times(x, waves[0]), self.times(turned, waves[1]))
         return self.join(x, kept) if rest else x
 
-    def attend(self, q, k, v):
-        """Softmax attention in one kernel: [b, heads, s, d] -> [b, s, heads * d]."""
-        b, heads, s, _ = self.shape[q]
-        width = self.shape[v][3]
+    def attend(self, q, k, v, mask=None, scaled=True, capped=False):
+        """Softmax attention, in one kernel or written out: [b, heads, s, d] -> [b, s, heads * d]. mask: what is added to the
+        scores, which one kernel doesn't take."""
+        b, heads, s, head = self.shape[q]
+        columns, width = self.shape[k][2], self.shape[v][3]
+        if not self.flash or mask:
+            return self.written_out(q, k, v, mask, scaled, capped)
         made = self.op("aten._scaled_dot_product_flash_attention.default", [q, k, v], (b, heads, s, width), (b, heads, s),
                        dtypes=(self.dtype[q], "f32"))
+        if self.causal:   # the half that its mask hides isn't computed
+            self.draft.ops[made]["flops"] = b * heads * s * columns * (head + width)
         made = self.op("aten.permute.default", [made], (b, s, heads, width), view=True)
         return self.view(made, b, s, heads * width)
+
+    def copies(self, x, heads):
+        """Keys or values of every head of queries."""
+        b, few, s, width = self.shape[x]
+        if few == heads:
+            return x
+        x = self.op("aten.unsqueeze.default", [x], (b, few, 1, s, width), view=True)
+        x = self.map("clone.default", self.op("aten.expand.default", [x], (b, few, heads // few, s, width), view=True))
+        return self.view(x, b, heads, s, width)
+
+    def written_out(self, q, k, v, mask, scaled, capped):
+        """Attention as ops that keep the scores."""
+        b, heads, s, head = self.shape[q]
+        k, v = self.copies(k, heads), self.copies(v, heads)
+        columns, width = self.shape[k][2], self.shape[v][3]
+
+        def flat(x):   # a view of a batch of one, else a copy
+            return self.view(x if b == 1 else self.map("clone.default", x), b * heads, *self.shape[x][2:])
+        turned = self.op("aten.transpose.int", [k], (b, heads, head, columns), view=True)
+        left, right = flat(q), flat(turned)
+        scores = self.view(self.op("aten.bmm.default", [left, right], (b * heads, s, columns)), b, heads, s, columns)
+        scores = self.map("div.Tensor", scores) if scaled else scores
+        if capped:
+            scores = self.map("mul.Tensor", self.map("tanh.default", self.map("div.Tensor", scores)))
+        scores = self.add(scores, mask) if mask else scores
+        weights = self.drop(self.map("_softmax.default", scores), self.share)
+        weights = self.view(weights, b * heads, s, columns)
+        made = self.view(self.op("aten.bmm.default", [weights, flat(v)], (b * heads, s, width)), b, heads, s, width)
+        made = self.op("aten.permute.default", [made], (b, s, heads, width), view=True)
+        return self.view(self.map("clone.default", made), b, s, heads * width)
 
     # ---- recurrences, each one kernel ----
 
@@ -210,14 +261,19 @@ class Net:
 
     # ---- the end ----
 
-    def loss(self, x, words, labels, table=None, bias=False, cap=False):
+    def loss(self, x, words, labels, table=None, bias=False, cap=False, kind="output"):
         """Logits, by a tied table or a product of its own, and their loss."""
-        if table:
-            logits = self.linear("lm_head", x, words, bias, table)
-        else:
-            logits = self.linear("lm_head", x, words, bias)
+        logits = self.linear("lm_head", x, words, bias, table)
         if cap:
             logits = self.map("mul.Tensor", self.map("tanh.default", self.map("div.Tensor", logits)))
-        rows = self.batch * self.seq
-        made = self.op("tidemark.cross_entropy", [self.view(logits, rows, words), self.view(labels, rows)], (), dtypes=("f32",))
-        self.draft.tensors[made]["kind"] = "output"
+        return self.entropy(self.view(logits, self.batch * self.seq, words), self.view(labels, self.batch * self.seq), kind)
+
+    def entropy(self, logits, labels, kind="output"):
+        """The mean negative log-likelihood of labels under logits [rows, classes]."""
+        if self.fused and not self.eager_loss:
+            made = self.op("tidemark.cross_entropy", [logits, labels], (), dtypes=("f32",))
+        else:
+            made = self.op("aten.nll_loss_forward.default", [self.map("_log_softmax.default", logits), labels], (), (),
+                           dtypes=("f32", "f32"))
+        self.draft.tensors[made]["kind"] = kind
+        return made

@@ -106,8 +106,7 @@ def clip(net, c, asked):
     turned = net.op("aten.t.default", [seen], (shared, b), view=True)
     logits = net.times(net.op("aten.mm.default", [words, turned], (b, b)), net.map("exp.default", net.given("logit_scale")))
     labels = net.given("labels", b, kind="input", dtype="i64")
-    both = [net.op("tidemark.cross_entropy", [one, labels], (), dtypes=("f32",)) for one in (
-        logits, net.op("aten.t.default", [logits], (b, b), view=True))]
+    both = [net.entropy(one, labels, "activation") for one in (logits, net.op("aten.t.default", [logits], (b, b), view=True))]
     net.draft.tensors[net.add(*both)]["kind"] = "output"
 
 
