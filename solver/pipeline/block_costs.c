@@ -90,15 +90,71 @@ static bool block_costs_find_joint(const struct graph *graph, bool *joint)
 	return fine;
 }
 
-enum status block_work_find(
-	const struct graph *graph, const struct rules *rules, struct arena *arena, struct block_work *work)
+/* Which storages are saved for the backward pass, and which are the gradients that the update reads. */
+static void block_costs_classify(const struct graph *graph, struct block_work *work)
 {
-	ROOM(arena, work->twin, graph->ops);
-	enum status status = op_work_find(graph, rules, arena, &work->op);
-	return status == OK && work->twin && block_costs_find_twins(graph, rules, work->twin) &&
-			block_costs_find_joint(graph, &work->joint)
-		? OK
-		: NO_MEMORY;
+	FOR(op, graph->ops) {
+		bool update = graph->op[op].phase == PHASE_UPDATE;
+		FOR_ITEMS(s, &graph->touches, op) {
+			uint32_t writer = graph->storage[s].allocator;
+			if (writer == NONE || graph->storage[s].persistent)
+				continue;
+			if (!update)
+				work->last[s] = op;
+			work->gradient[s] |= update && graph->op[writer].phase == PHASE_BACKWARD;
+			work->saved[s] |= graph->op[op].phase == PHASE_BACKWARD && graph->op[writer].phase == PHASE_FORWARD;
+		}
+	}
+}
+
+/* What only makes gradients of weights. */
+static enum status block_costs_find_weights(
+	const struct graph *graph, const struct blocks *blocks, struct block_work *work)
+{
+	HELD bool *MAKE(backward, 2 * (size_t)graph->ops + 1);
+	NEED(backward);
+	bool *linear = backward + graph->ops;
+	FOR(op, graph->ops) {
+		backward[op] = graph->op[op].phase == PHASE_BACKWARD;
+		linear[op] = work->op[op].linear;
+	}
+	return weight_ops_find(graph, linear, backward, blocks->of, work->weight);
+}
+
+/* The parts of gradients: what is added up, perhaps cast or reduced later, to what the update reads. */
+static enum status block_costs_find_parts(const struct graph *graph, struct block_work *work)
+{
+	HELD bool *MAKE(leads, graph->storages + (size_t)1);
+	NEED(leads);
+	for (uint32_t op = graph->ops; op-- > 0;) {
+		bool sums = false;
+		FOR_ITEMS(written, &graph->writes, op)
+			sums |= work->gradient[graph->tensor[written].storage] || leads[graph->tensor[written].storage];
+		if (!sums || !work->weight[op] || !work->op[op].linear)
+			continue;
+		FOR_ITEMS(read, &graph->reads, op) {
+			uint32_t s = graph->tensor[read].storage;
+			leads[s] = true;
+			work->part[s] |= csr_length(&graph->reads, op) == 2 && !work->gradient[s];
+		}
+	}
+	return OK;
+}
+
+enum status block_work_find(const struct graph *graph, const struct blocks *blocks, const struct rules *rules,
+	struct arena *arena, struct block_work *work)
+{
+	NEED(ROOM(arena, work->twin, graph->ops) && ROOM(arena, work->weight, graph->ops) &&
+		ROOM(arena, work->last, graph->storages) && ROOM(arena, work->owner, graph->storages) &&
+		ROOM(arena, work->saved, graph->storages) && ROOM(arena, work->gradient, graph->storages) &&
+		ROOM(arena, work->part, graph->storages));
+	TRY(op_work_find(graph, rules, arena, &work->op));
+	block_costs_classify(graph, work);
+	blocks_owners(graph, work->owner);
+	TRY(block_costs_find_weights(graph, blocks, work));
+	TRY(block_costs_find_parts(graph, work));
+	NEED(block_costs_find_twins(graph, rules, work->twin) && block_costs_find_joint(graph, &work->joint));
+	return OK;
 }
 
 /* Whose readers share what was gathered: the forward pass's, the backward pass's, and of that the part that makes
@@ -124,23 +180,13 @@ struct costing {
 	struct block_cost *cost;
 	struct placement *gathered;   /* [GATHERINGS * tensors] the last placement that these ops got a tensor in */
 	bool *seen;                   /* [GATHERINGS * tensors] */
-	uint32_t *last;               /* [storages] the last op of the forward or backward pass that touches it */
-	bool *saved, *gradient;       /* [storages] */
-	bool *part; /* [storages] of a gradient that several blocks make: it waits for the others, or is added to a sum at
-				   once */
-	bool *weight;                 /* [ops] only makes gradients of weights */
+	int64_t *bytes;               /* [storages] of a device's share */
 	struct update_times *update;  /* [UPDATE_KINDS] the last one found, by a hash; share 0: none */
 };
 
 static int64_t block_costs_bytes_at(const struct costing *costing, uint32_t tensor, struct placement placement)
 {
 	return placement_bytes(costing->units, &costing->sharding->mesh, tensor, placement);
-}
-
-static int64_t block_costs_storage_bytes(const struct costing *costing, uint32_t storage)
-{
-	uint32_t root = costing->units->graph->storage[storage].root;
-	return block_costs_bytes_at(costing, root, costing->sharding->produced[root]);
 }
 
 /* ---- time ---- */
@@ -193,7 +239,7 @@ static void find_input_gathers(struct costing *costing)
 	FOR(op, graph->ops)
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t tensor = graph->reads.item[i];
-			if (graph->op[op].phase == PHASE_BACKWARD && !costing->weight[op] &&
+			if (graph->op[op].phase == PHASE_BACKWARD && !costing->work->weight[op] &&
 				!placement_equal(costing->sharding->needed[i], costing->sharding->produced[tensor]))
 				gather_for(costing, tensor, costing->sharding->needed[i], GATHERED_INPUT);
 		}
@@ -208,7 +254,7 @@ static bool sums_input(const struct costing *costing, uint32_t tensor)
 	FOR(a, costing->sharding->mesh.axes)
 		partial |= costing->sharding->produced[tensor].on[a] == PLACE_PARTIAL;
 	return partial && maker != NONE && costing->units->graph->op[maker].phase == PHASE_BACKWARD &&
-		!costing->weight[maker] && !costing->work->op[maker].attention;
+		!costing->work->weight[maker] && !costing->work->op[maker].attention;
 }
 
 /* Picoseconds of the collectives that bring an op's operands to where it needs them; of these, sums of gradients of
@@ -266,8 +312,8 @@ static enum status add_times(struct costing *costing)
 		int64_t time = op_time(costing, op) + links.all;
 		*(forward ? &cost->forward : &cost->backward) += time;
 		*(forward ? &cost->forward_link : &cost->backward_link) += links.all;
-		cost->weight += costing->weight[op] ? time - links.input : 0;
-		cost->weight_link += costing->weight[op] ? links.all - links.input : 0;
+		cost->weight += costing->work->weight[op] ? time - links.input : 0;
+		cost->weight_link += costing->work->weight[op] ? links.all - links.input : 0;
 		cost->summed += links.summed;
 	}
 	return OK;
@@ -283,31 +329,13 @@ static int64_t block_costs_elements_of(const struct graph *graph, uint32_t tenso
 	return product;
 }
 
-/* Which storages are saved for the backward pass, and which are the gradients that the update reads. */
-static void block_costs_classify(struct costing *costing)
-{
-	const struct graph *graph = costing->units->graph;
-	FOR(op, graph->ops) {
-		bool update = graph->op[op].phase == PHASE_UPDATE;
-		FOR_ITEMS(s, &graph->touches, op) {
-			uint32_t writer = graph->storage[s].allocator;
-			if (writer == NONE || graph->storage[s].persistent)
-				continue;
-			if (!update)
-				costing->last[s] = op;
-			costing->gradient[s] |= update && graph->op[writer].phase == PHASE_BACKWARD;
-			costing->saved[s] |= graph->op[op].phase == PHASE_BACKWARD && graph->op[writer].phase == PHASE_FORWARD;
-		}
-	}
-}
-
 /* Gradients of a block's weights are made of a storage. */
 static bool weight_reads(const struct costing *costing, uint32_t storage, uint32_t block)
 {
 	const struct graph *graph = costing->units->graph;
 	bool reads = false;
 	FOR_ITEMS(user, &graph->users, storage)
-		reads |= costing->weight[user] && costing->blocks->of[user] == block;
+		reads |= costing->work->weight[user] && costing->blocks->of[user] == block;
 	return reads;
 }
 
@@ -317,7 +345,7 @@ static void add_saved(struct costing *costing)
 	const struct graph *graph = costing->units->graph;
 	FOR(s, graph->storages) {
 		uint32_t before = NONE;
-		if (!costing->saved[s] || graph->storage[s].allocator == NONE)
+		if (!costing->work->saved[s] || graph->storage[s].allocator == NONE)
 			continue;
 		FOR_SPAN(i, graph->users.start, s) {
 			uint32_t op = graph->users.item[i], block = costing->blocks->of[op];
@@ -331,7 +359,7 @@ static void add_saved(struct costing *costing)
 			uint32_t crossing =
 				costing->blocks->crossing[block > 0 && costing->blocks->crossing[block] == NONE ? block - 1 : block];
 			struct block_cost *cost = &costing->cost[block];
-			int64_t bytes = counted ? 0 : block_costs_storage_bytes(costing, s);
+			int64_t bytes = counted ? 0 : costing->bytes[s];
 			cost->saved += bytes;
 			cost->saved_weight += weight_reads(costing, s, block) ? bytes : 0;
 			if (crossing != NONE &&
@@ -341,19 +369,6 @@ static void add_saved(struct costing *costing)
 	}
 }
 
-/* What only makes gradients of weights. */
-static enum status block_costs_find_weights(struct costing *costing, struct arena *arena)
-{
-	const struct graph *graph = costing->units->graph;
-	bool *backward = arena_alloc(arena, 2 * (size_t)graph->ops, sizeof *backward), *linear = backward + graph->ops;
-	NEED(ROOM(arena, costing->weight, graph->ops) && backward);
-	FOR(op, graph->ops) {
-		backward[op] = graph->op[op].phase == PHASE_BACKWARD;
-		linear[op] = costing->work->op[op].linear;
-	}
-	return weight_ops_find(graph, linear, backward, costing->blocks->of, costing->weight);
-}
-
 /* Bytes of a storage that stay for gradients of weights: as it was made, where one reads or gathers it so, and as the
  * first part of the backward pass gathered it (Transformer Engine keeps both operands of a delayed gradient whole). */
 static int64_t between_bytes(const struct costing *costing, uint32_t s)
@@ -361,7 +376,7 @@ static int64_t between_bytes(const struct costing *costing, uint32_t s)
 	const struct graph *graph = costing->units->graph;
 	int64_t made = 0, gathered = 0;
 	FOR_ITEMS(op, &graph->users, s) {
-		for (uint32_t i = graph->reads.start[op]; costing->weight[op] && i < graph->reads.start[op + 1]; i++) {
+		for (uint32_t i = graph->reads.start[op]; costing->work->weight[op] && i < graph->reads.start[op + 1]; i++) {
 			uint32_t tensor = graph->reads.item[i];
 			struct placement needed = costing->sharding->needed[i];
 			if (graph->tensor[tensor].storage != s)
@@ -369,7 +384,7 @@ static int64_t between_bytes(const struct costing *costing, uint32_t s)
 			bool shares = !placement_equal(needed, costing->sharding->produced[tensor]) &&
 				gathered_by(costing, tensor, needed, GATHERED_INPUT);
 			*(shares ? &gathered : &made) = shares ? block_costs_bytes_at(costing, tensor, needed)
-				: block_costs_storage_bytes(costing, s);
+				: costing->bytes[s];
 		}
 	}
 	return made + gathered;
@@ -382,11 +397,12 @@ static void add_between(struct costing *costing)
 	const struct graph *graph = costing->units->graph;
 	FOR(s, graph->storages) {
 		uint32_t maker = graph->storage[s].allocator, reader = NONE;
-		if (maker == NONE || graph->op[maker].phase != PHASE_BACKWARD || costing->weight[maker] || costing->gradient[s])
+		if (maker == NONE || graph->op[maker].phase != PHASE_BACKWARD || costing->work->weight[maker] ||
+			costing->work->gradient[s])
 			continue;
 		FOR_ITEMS(op, &graph->users, s) {
 			uint32_t block = costing->blocks->of[op];
-			reader = costing->weight[op] && (reader == NONE || block > reader) ? block : reader;
+			reader = costing->work->weight[op] && (reader == NONE || block > reader) ? block : reader;
 		}
 		if (reader != NONE)
 			costing->cost[reader].between += between_bytes(costing, s);
@@ -400,10 +416,10 @@ static void passing(const struct costing *costing, uint32_t op, int64_t *written
 	const struct graph *graph = costing->units->graph;
 	*written = *read = 0;
 	FOR_ITEMS(s, &graph->touches, op) {
-		if (costing->gradient[s] && graph->storage[s].allocator == op)
-			*written += block_costs_storage_bytes(costing, s);
+		if (costing->work->gradient[s] && graph->storage[s].allocator == op)
+			*written += costing->bytes[s];
 		else if (graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE)
-			*read += block_costs_storage_bytes(costing, s);
+			*read += costing->bytes[s];
 	}
 }
 
@@ -437,7 +453,7 @@ static void block_costs_add_reads(struct costing *costing, uint32_t *block_of)
 				continue;
 			uint32_t class = block_costs_class_of(costing, graph->storage[s].root);
 			block_of[2 * (size_t)tensor + backward] = block;
-			reads->bytes[class] += block_costs_storage_bytes(costing, s);
+			reads->bytes[class] += costing->bytes[s];
 			reads->count[class]++;
 		}
 	}
@@ -463,36 +479,14 @@ static void change_live(const struct costing *costing, uint32_t op, bool after, 
 	const struct graph *graph = costing->units->graph;
 	FOR_ITEMS(s, &graph->touches, op) {
 		uint32_t maker = graph->storage[s].allocator;
-		if (maker == NONE || graph->storage[s].persistent || costing->gradient[s])
+		if (maker == NONE || graph->storage[s].persistent || costing->work->gradient[s])
 			continue;
-		bool changes = after ? costing->last[s] == op && !graph->storage[s].live_out : maker == op;
-		int64_t bytes = !changes ? 0 : after ? -block_costs_storage_bytes(costing, s) : block_costs_storage_bytes(costing, s);
+		bool changes = after ? costing->work->last[s] == op && !graph->storage[s].live_out : maker == op;
+		int64_t bytes = !changes ? 0 : after ? -costing->bytes[s] : costing->bytes[s];
 		now->live += bytes;
-		now->parts += costing->part[s] ? bytes : 0;
-		now->weights += costing->weight[maker] && !costing->part[s] ? bytes : 0;
+		now->parts += costing->work->part[s] ? bytes : 0;
+		now->weights += costing->work->weight[maker] && !costing->work->part[s] ? bytes : 0;
 	}
-}
-
-/* The parts of gradients: what is added up, perhaps cast or reduced later, to what the update reads. */
-static bool block_costs_find_parts(struct costing *costing)
-{
-	const struct graph *graph = costing->units->graph;
-	HELD bool *MAKE(leads, graph->storages + (size_t)1);
-	for (uint32_t op = graph->ops; op-- > 0 && leads;) {
-		bool sums = false;
-		FOR_ITEMS(written, &graph->writes, op)
-			sums |= costing->gradient[graph->tensor[written].storage] ||
-				leads[graph->tensor[written].storage];
-		if (!sums || !costing->weight[op] || !costing->work->op[op].linear)
-			continue;
-		FOR_ITEMS(read, &graph->reads, op) {
-			uint32_t s = graph->tensor[read].storage;
-			leads[s] = true;
-			costing->part[s] |= csr_length(&graph->reads, op) == 2 && !costing->gradient[s];
-		}
-	}
-	bool fine = leads != NULL;
-	return fine;
 }
 
 /* Walks through the forward and backward ops in program order with what is alive but no gradient of parameters, beside
@@ -521,7 +515,7 @@ static void add_working(struct costing *costing, int64_t *saved_until)
 			int64_t beside = now.live - saved_until[costing->blocks->of[op]],
 					waiting = SMALLER(part, now.parts); /* its own part is there */
 			raise_working(&cost->both, beside, waiting, after ? 0 : written, after ? 0 : read);
-			if (costing->weight[op])
+			if (costing->work->weight[op])
 				cost->weights = larger_of(cost->weights, now.weights + now.parts - waiting + (after ? 0 : written));
 			else
 				raise_working(&cost->input, beside, waiting, after ? 0 : written, after ? 0 : read);
@@ -563,7 +557,7 @@ static int64_t one_matrix(const struct costing *costing, uint32_t parameter)
 		int8_t on = costing->sharding->produced[root].on[a];
 		stacked /= on >= 0 && part[on].dim == 0 ? mesh->axis[a].size : 1;
 	}
-	return multiplied && tensor->dims > 1 ? block_costs_storage_bytes(costing, parameter) / stacked : 0;
+	return multiplied && tensor->dims > 1 ? costing->bytes[parameter] / stacked : 0;
 }
 
 static void add_state(struct costing *costing, uint32_t s, uint32_t parameter, int64_t bytes,
@@ -577,7 +571,7 @@ static void add_state(struct costing *costing, uint32_t s, uint32_t parameter, i
 	int64_t whole = graph->storage[parameter].bytes;
 	if (home == NONE || whole == 0)
 		return;
-	bytes = (int64_t)((double)bytes * ((double)block_costs_storage_bytes(costing, parameter) / (double)whole));
+	bytes = (int64_t)((double)bytes * ((double)costing->bytes[parameter] / (double)whole));
 	*field(&costing->cost[home].states, class) += bytes;
 	if (s == parameter)
 		costing->cost[home].parameters[class]++;
@@ -632,10 +626,10 @@ static void add_update(struct costing *costing, uint32_t op, uint32_t parameter)
 		return;
 	FOR(k, op_arguments(graph, op))
 		bytes += op_moves(costing->machine, work, graph, op, k) ? graph->tensor[op_argument(graph, op, k)].bytes : 0;
-	double share = (double)block_costs_storage_bytes(costing, parameter) / (double)whole;
+	double share = (double)costing->bytes[parameter] / (double)whole;
 	int64_t beside = 0;
 	FOR_ITEMS(s, &graph->touches, op)
-		beside += graph->storage[s].persistent || costing->gradient[s] ? 0 : graph->storage[s].bytes;
+		beside += graph->storage[s].persistent || costing->work->gradient[s] ? 0 : graph->storage[s].bytes;
 	costing->cost[home].update_transient = larger_of(
 		costing->cost[home].update_transient, (int64_t)((double)beside * share));
 	int64_t *time = costing->cost[home].update[block_costs_class_of(costing, graph->storage[parameter].root)];
@@ -650,10 +644,10 @@ static int64_t *uncast_field(struct block_states *states, uint32_t class) { retu
 static int64_t *optimizer_field(struct block_states *states, uint32_t class) { return &states->optimizer[class]; }
 
 /* Optimizer state and gradients belong to the parameter that they update. */
-static void block_costs_add_states(struct costing *costing, uint32_t *owner)
+static void block_costs_add_states(struct costing *costing)
 {
 	const struct graph *graph = costing->units->graph;
-	blocks_owners(graph, owner);
+	const uint32_t *owner = costing->work->owner;
 	FOR(op, graph->ops) {
 		uint32_t of = graph->op[op].phase == PHASE_UPDATE ? blocks_owner(graph, owner, op) : NONE;
 		if (of != NONE)
@@ -663,7 +657,7 @@ static void block_costs_add_states(struct costing *costing, uint32_t *owner)
 		int64_t bytes = graph->storage[s].bytes;
 		if (owner[s] == s)
 			add_state(costing, s, s, bytes, parameter_field);
-		else if (owner[s] != NONE && costing->gradient[s]) {
+		else if (owner[s] != NONE && costing->work->gradient[s]) {
 			add_state(costing, s, owner[s], bytes, gradient_field);
 			add_state(costing, s, owner[s], uncast_bytes(costing, s), uncast_field);
 		} else if (owner[s] != NONE && graph->storage[s].kind == KIND_OPTIMIZER)
@@ -680,39 +674,30 @@ enum status block_costs_find(const struct units *units, const struct sharding *s
 	struct costing costing = { .units = units, .sharding = sharding, .blocks = blocks, .work = work, .machine = machine,
 		.context = context, .experts = experts, .cost = cost };
 	ROOM(&arena, costing.gathered, GATHERINGS * (size_t)graph->tensors);
-	costing.seen = arena_alloc(&arena, GATHERINGS * (size_t)graph->tensors, 1);
-	ROOM(&arena, costing.last, graph->storages);
-	costing.saved = arena_alloc(&arena, graph->storages, 1);
-	costing.gradient = arena_alloc(&arena, graph->storages, 1);
-	costing.part = arena_alloc(&arena, graph->storages, 1);
-	costing.update = arena_alloc(&arena, UPDATE_KINDS, sizeof *costing.update);
-	uint32_t *owner = arena_alloc(&arena, graph->storages, sizeof *owner),
-			 *block_of = arena_alloc(&arena, 2 * (size_t)graph->tensors, sizeof *block_of);
+	ROOM(&arena, costing.seen, GATHERINGS * (size_t)graph->tensors);
+	ROOM(&arena, costing.bytes, graph->storages);
+	ROOM(&arena, costing.update, UPDATE_KINDS);
+	uint32_t *block_of = arena_alloc(&arena, 2 * (size_t)graph->tensors, sizeof *block_of);
 	int64_t *saved_until = arena_alloc(&arena, blocks->blocks, sizeof *saved_until);
-	enum status status = NO_MEMORY;
-	if (costing.gathered && costing.seen && costing.last && costing.saved && costing.gradient && costing.part &&
-		costing.update &&
-		owner && block_of && saved_until) {
-		FOR(b, blocks->blocks)
-			cost[b] = (struct block_cost){ .shared_with = NONE,
-				.joined = blocks->joined[b],
-				.send = blocks->crossing[b] == NONE
-					? 0
-					: block_costs_bytes_at(&costing, blocks->crossing[b], sharding->produced[blocks->crossing[b]]) };
-		block_costs_classify(&costing);
-		status = block_costs_find_weights(&costing, &arena);
-		status = status == OK && !block_costs_find_parts(&costing) ? NO_MEMORY : status;
+	NEED(costing.gathered && costing.seen && costing.bytes && costing.update && block_of && saved_until);
+	FOR(s, graph->storages) {
+		uint32_t root = graph->storage[s].root;
+		costing.bytes[s] = block_costs_bytes_at(&costing, root, sharding->produced[root]);
 	}
-	if (status == OK) {
-		add_saved(&costing);
-		find_input_gathers(&costing);
-		add_between(&costing);
-		add_working(&costing, saved_until);
-		block_costs_add_reads(&costing, block_of);
-		block_costs_add_states(&costing, owner);
-		status = reshard_memo_begin(&costing.memo, units, &sharding->mesh);
-		status = status == OK ? add_times(&costing) : status;
-		reshard_memo_end(&costing.memo);
-	}
+	FOR(b, blocks->blocks)
+		cost[b] = (struct block_cost){ .shared_with = NONE,
+			.joined = blocks->joined[b],
+			.send = blocks->crossing[b] == NONE
+				? 0
+				: block_costs_bytes_at(&costing, blocks->crossing[b], sharding->produced[blocks->crossing[b]]) };
+	add_saved(&costing);
+	find_input_gathers(&costing);
+	add_between(&costing);
+	add_working(&costing, saved_until);
+	block_costs_add_reads(&costing, block_of);
+	block_costs_add_states(&costing);
+	enum status status = reshard_memo_begin(&costing.memo, units, &sharding->mesh);
+	status = status == OK ? add_times(&costing) : status;
+	reshard_memo_end(&costing.memo);
 	return status;
 }

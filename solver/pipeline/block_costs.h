@@ -68,10 +68,16 @@ struct block_work {
 	struct op_work *op;          /* [ops] */
 	uint32_t *twin;              /* [ops] of a view: the first op that gives the same view of the same tensor; NONE else */
 	bool joint; /* the update of one parameter waits for gradients of others: loss scaling, clipping by a norm */
+	bool *weight;                /* [ops] only makes gradients of weights */
+	uint32_t *last;              /* [storages] the last op of the forward or backward pass that touches it */
+	uint32_t *owner;             /* [storages] blocks_owners() */
+	bool *saved, *gradient;      /* [storages] kept for the backward pass; a gradient that the update reads */
+	bool *part; /* [storages] of a gradient that several blocks make: it waits for the others, or is added to a sum at
+				   once */
 };
-/* Into the arena. OK or NO_MEMORY. */
-enum status block_work_find(
-	const struct graph *graph, const struct rules *rules, struct arena *arena, struct block_work *work);
+/* Into the arena. OK or NO_MEMORY. O(size). */
+enum status block_work_find(const struct graph *graph, const struct blocks *blocks, const struct rules *rules,
+	struct arena *arena, struct block_work *work);
 
 /* Costs of all blocks into cost[blocks->blocks]. Gradients are reduced over the mesh's batch axes once a step, which is
  * not counted here. context, experts: those axes of the mesh or NONE. OK or NO_MEMORY. O(size) and a search for each

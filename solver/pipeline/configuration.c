@@ -396,6 +396,22 @@ enum status config_cut(
 	return OK;
 }
 
+enum status config_floor(const struct config_model *model, const struct config *config,
+	const struct overheads *overheads, uint32_t *first, int64_t *bytes)
+{
+	const struct config_terms *terms = model->terms;
+	uint32_t pieces = config->pp * config->chunks;
+	/* of a single microbatch gradients and activations come and go */
+	bool stay = config_sums_gradients(config) || !overheads->transient;
+	int64_t held = config->schedule == SCHEDULE_GPIPE ? config->microbatches : 1, all = terms->states.parameters +
+		terms->states.optimizer + (stay ? terms->states.gradients + held * terms->saved : 0);
+	*bytes = all / config->pp + overheads->context + overheads->workspace +
+		overheads->communication * configuration_groups_of(config);
+	return model->even && model->layers > 0 ? cut_layers(model, pieces, first)
+		: pieces > terms->stretches ? INFEASIBLE
+		: OK;
+}
+
 /* ---- time ---- */
 
 /* The update of so many devices together: between powers of two in proportion to a device's share. */
@@ -603,13 +619,21 @@ void config_terms_find(const struct config_model *model, const struct config *co
 	struct config_terms *terms)
 {
 	config_axes_find(model, config, terms);
+	terms->states = (struct state_bytes){ 0 };
+	terms->saved = terms->stretches = 0;
 	FOR(b, model->blocks) {
 		const struct block_cost *cost = &model->cost[b];
+		struct block_term *term = &terms->block[b];
 		if (cost->like > 0)
-			terms->block[b] = terms->block[b - cost->like];
+			*term = terms->block[b - cost->like];
 		else
-			config_term_find(model, config, overheads, terms, cost, &terms->block[b]);
-		terms->block[b].shared_with = cost->shared_with;
+			config_term_find(model, config, overheads, terms, cost, term);
+		term->shared_with = cost->shared_with;
+		terms->states.parameters += term->states.parameters;
+		terms->states.gradients += term->states.gradients;
+		terms->states.optimizer += term->states.optimizer;
+		terms->saved += cost->saved - (overheads->small ? 0 : cost->saved_small);
+		terms->stretches += !cost->joined;
 	}
 }
 
@@ -626,13 +650,15 @@ enum status config_evaluate(const struct config_model *given, const struct confi
 	*result = (struct config_result) { 0 };
 	NEED(at_most);
 	TRY(configuration_open(given, config, overheads, &arena, model));
-	if (what == EVALUATE_MEMORY) {
+	if (what <= EVALUATE_FITTING) {
 		evaluate_memory(model, config, overheads, first, NULL, result);
-		return OK;
+		if (what == EVALUATE_MEMORY || (model->limit >= 0 && result->worst.total > model->limit))
+			return OK;
 	}
 	TRY(pieces_find(model, config, first, &arena, &pieces));
 	TRY(schedule_time(config, &pieces, what == EVALUATE_PLAYED, &result->time, at_most, &counted));
-	evaluate_memory(model, config, overheads, first, counted ? at_most : NULL, result);
+	if (what > EVALUATE_FITTING)
+		evaluate_memory(model, config, overheads, first, counted ? at_most : NULL, result);
 	FOR(rank, config->pp) {
 		int64_t updates = 0, update = 0, link = 0;
 		FOR(c, config->chunks) {

@@ -99,6 +99,9 @@ struct config_terms {
 		struct mesh_axis axis, copies;
 	} of[STATE_CLASSES]; /* the devices that share a class of parameters, groups of copies */
 	struct block_term *block;
+	struct state_bytes states;   /* of all blocks together */
+	int64_t saved;               /* bytes of one microbatch */
+	uint32_t stretches;          /* between which cuts may lie */
 };
 
 /* Cuts that depend on nothing but times, which schedules and ZeRO stages share, by chunks. */
@@ -135,9 +138,15 @@ void config_terms_find(const struct config_model *model, const struct config *co
 enum status config_cut(
 	const struct config_model *model, const struct config *config, const struct overheads *overheads, uint32_t *first);
 
-/* Of a configuration under a cut: the ranks' memory alone, by the schedule's definition; that and the time, by the
- * schedule's closed form, the same for equal pieces; or played slot by slot. OK or NO_MEMORY. */
-enum evaluation { EVALUATE_MEMORY, EVALUATE_CLOSED, EVALUATE_PLAYED };
+/* No cut of a configuration without offload needs less on the rank that needs the most: a rank's share of what is
+ * there whatever the cut. INFEASIBLE: it can't be cut. first: room, as for config_cut(). O(pieces). */
+enum status config_floor(const struct config_model *model, const struct config *config,
+	const struct overheads *overheads, uint32_t *first, int64_t *bytes);
+
+/* Of a configuration under a cut: the ranks' memory alone, by the schedule's definition; that and the time where it
+ * keeps the model's limit, by the schedule's closed form, the same for equal pieces; both in any case; or played slot
+ * by slot. OK or NO_MEMORY. */
+enum evaluation { EVALUATE_MEMORY, EVALUATE_FITTING, EVALUATE_CLOSED, EVALUATE_PLAYED };
 enum status config_evaluate(const struct config_model *model, const struct config *config,
 	const struct overheads *overheads, const uint32_t *first, enum evaluation what, struct config_result *result);
 

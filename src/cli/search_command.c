@@ -57,6 +57,7 @@ static void fill_request(struct search *search)
 	request->devices = (uint32_t)value[K_devices];
 	request->devices_per_node = (uint32_t)preset->node;
 	request->even = search->even;
+	request->rows = search->line.json ? search->top : 0;
 	request->offload = search->offload;
 	request->host_memory = preset->host_memory;
 	request->batch = value[K_batch] != KNOB_GIVEN ? value[K_batch] : value[K_devices];
@@ -236,7 +237,7 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 	fprintf(file,
 		"), %" PRId64 " samples a step: %u of %u configurations fit, with %u ways to cut the model (tp, pp, ep); the "
 					  "fastest of each first\n",
-		request->batch, list->fitting, list->entries, list->leading);
+		request->batch, list->fitting, list->evaluated, list->leading);
 	if (search->stopped)
 		fprintf(file,
 			"stopped: %u of %u configurations looked at; pipelines may take longer; none takes less than %.4f s, matmuls "
@@ -426,7 +427,7 @@ static enum status print_json(const struct search *search, FILE *file, const str
 		device_software(&search->scenario), "rests_on", device_reached_text(&search->scenario, reached, sizeof reached),
 		"assumptions", model_source_assumptions(&search->source, assumed, sizeof assumed), "devices",
 		(int)request->devices, "devices_per_node", (int)request->devices_per_node, "batch", (json_int_t)request->batch,
-		"memory", (json_int_t)request->machine.memory, "evaluated", (int)list->entries, "fitting", (int)list->fitting,
+		"memory", (json_int_t)request->machine.memory, "evaluated", (int)list->evaluated, "fitting", (int)list->fitting,
 		"fitting_cuts", (int)list->leading, "as_fast",
 		(int)config_tie_end(list, 0, device_errors_apart(&search->scenario)), "apart",
 		device_errors_apart(&search->scenario) / 1000.0, "configurations", entries, "stopped", search->stopped, "looked_at",
@@ -683,7 +684,7 @@ static int search_command_run(struct search *search)
 	search->request.watch = NULL;
 	batch_progress_done();
 	int code = EXIT_FINE;
-	search->stopped = status == CANCELLED && list.entries > 0;
+	search->stopped = status == CANCELLED && list.evaluated > 0;
 	status = search->stopped ? OK : status;
 	if (status == OK && search->planned > 0 && !search->stopped)
 		status = plan_best(search, &list, &error);

@@ -6,6 +6,7 @@
 #define MICROBATCH_MAX 16   /* where their number is open */
 #define EXACT_MOST 64  /* fastest configurations whose schedule is played slot by slot */
 #define EXACT_LEADING 20  /* so many of the fastest of each cut of the model */
+#define ROWS_MANY 1000  /* of more rows what doesn't fit is listed at once */
 #define PLAYED_MOST 64  /* and at most so many others that would take their places, at a time */
 
 /* A step and what all its shardings share. */
@@ -40,6 +41,7 @@ struct searching {
 	struct config_cuts cuts;
 	bool dense;  /* the model has no experts */
 	uint32_t pp_most;  /* blocks of the last step */
+	bool whole;  /* what doesn't fit is listed */
 	char unsplit[100];  /* the last degree that no dim divides by, in words */
 	struct error *error;
 };
@@ -81,7 +83,7 @@ static enum status step_build(struct searching *searching, struct step *step)
 	searching->list->graphs++;
 	TRY(units_find(step->graph, searching->rules, &step->units));
 	TRY(blocks_find(step->graph, &step->blocks));
-	TRY(block_work_find(step->graph, searching->rules, &step->arena, &step->work));
+	TRY(block_work_find(step->graph, &step->blocks, searching->rules, &step->arena, &step->work));
 	uint32_t begin, length, period;
 	if (request->repeat > 0) {
 		if (!blocks_period(&step->blocks, &begin, &length, &period))
@@ -205,6 +207,7 @@ static enum status add_entry(struct searching *searching, const struct config_en
 	struct config_list *list = searching->list;
 	NEED(mem_reserve(&list->entry, &searching->room, list->entries + 1, sizeof *list->entry));
 	list->entry[list->entries++] = *entry;
+	list->evaluated++;
 	return OK;
 }
 
@@ -293,11 +296,19 @@ static enum status config_search_evaluate(struct searching *searching, const str
 	struct config_entry entry = { .config = *config };
 	if (config->pp * config->chunks > searching->step->all_blocks)
 		return OK;
-	enum status status = config_cut(&model, config, &request->overheads, searching->first);
-	status = status == OK ? evaluate_entry(searching, EVALUATE_CLOSED, &entry) : status;
+	int64_t floor;
+	enum status status = config_floor(&model, config, &request->overheads, searching->first, &floor);
+	bool over = !searching->whole && !config->offload && model.limit >= 0 && floor > model.limit;
+	if (status == OK && !over)
+		status = config_cut(&model, config, &request->overheads, searching->first);
+	if (status == OK && !over)
+		status = evaluate_entry(searching, searching->whole ? EVALUATE_CLOSED : EVALUATE_FITTING, &entry);
 	*fits = entry.fits;
-	if (status == OK && (!config->offload || entry.result.host > 0))  /* else as without: nothing is in time */
+	bool counts = !config->offload || entry.result.host > 0;  /* else as without: nothing is in time */
+	if (status == OK && counts && (entry.fits || searching->whole))
 		status = add_entry(searching, &entry);
+	else if (status == OK && counts)
+		searching->list->evaluated++;
 	if (status == OK && entry.fits && searching->kept && !config->offload)
 		status = evaluate_partly(searching, config);
 	return status == INFEASIBLE ? OK : status;
@@ -570,7 +581,7 @@ static enum status vary_all(struct searching *searching)
 		status = vary_samples(searching, samples, (uint32_t)most, ep_most);
 		if (!is_stopped(searching) || status != OK)
 			close_steps(searching);
-		if (status == BAD_INPUT && searching->list->entries > 0)   /* a batch that this graph can't have */
+		if (status == BAD_INPUT && searching->list->evaluated > 0)   /* a batch that this graph can't have */
 			status = OK;
 	}
 	return status;
@@ -778,12 +789,20 @@ enum status config_search(
 	*list = (struct config_list) { 0 };
 	if (!searching.rules)
 		return fail_memory(error);
+	searching.whole = request->rows > ROWS_MANY;
 	enum status status = vary_all(&searching);
+	if (status == OK && !is_stopped(&searching) && list->entries < list->evaluated &&
+		list->entries < LARGER(request->rows, 1)) {
+		config_list_free(list);
+		searching.room = 0;
+		searching.whole = true;
+		status = vary_all(&searching);
+	}
 	status = status == OK ? rank_played(&searching) : status;
 	close_steps(&searching);
 	mem_free(searching.open);
 	rules_free(searching.rules);
-	if (status == OK && list->entries == 0)
+	if (status == OK && list->evaluated == 0)
 		status = no_configuration(&searching);
 	if (status != OK && status != CANCELLED)
 		config_list_free(list);

@@ -43,6 +43,7 @@ struct config_request {
 	uint32_t offload; /* OFFLOAD_*: what may wait in the host's memory where a configuration doesn't fit without */
 	int64_t host_memory;  /* bytes of that for a device; 0: any */
 	bool even;  /* pipelines are cut into equal numbers of layers */
+	uint32_t rows;  /* where fewer fit, what doesn't fit is listed, too, as where nothing does */
 	/* What is wanted: 0, or for zero, sp, recompute and schedule -1, where any will do. chunks: of interleaved
 	 * schedules. */
 	uint32_t dp, tp, pp, cp, ep, microbatches, microbatch, chunks;
@@ -70,9 +71,10 @@ struct config_entry {
 
 struct config_list {
 	/* Those that fit first: the fastest of each way to cut the model, then their variants, each by time, then memory.
-	 * Then those that don't fit, by memory. */
+	 * Then, where they are listed, those that don't fit, by memory. */
 	struct config_entry *entry;
 	uint32_t entries, fitting, leading;  /* leading: ways to cut the model of which any fits */
+	uint32_t evaluated;  /* listed or not: what isn't doesn't fit */
 	uint32_t graphs, splits;  /* steps built, shardings evaluated */
 	uint32_t looked, all;  /* combinations looked at, of all */
 };

@@ -124,6 +124,7 @@ static void configurations_search_in(
 	struct config_request request = { .devices = (uint32_t)scenario->value[K_devices],
 		.devices_per_node = (uint32_t)scenario->device.node,
 		.overheads = overheads_all,
+		.rows = UINT32_MAX,
 		.zero = -1,
 		.sp = -1,
 		.recompute = -1,

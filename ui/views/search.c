@@ -228,7 +228,7 @@ static void search_draw_title(struct frame *frame, const struct model *model)
 		ranking->fingerprint != configurations_fingerprint(model->plan);
 	frame_part(frame, &x, 0, end, ranking->list.fitting ? ROLE_TITLE : ROLE_BAD, "%s%s of %s configurations fit %s",
 		ranking->searching ? "so far " : "", COUNT(ranking->list.fitting),
-		COUNT(ranking->list.entries),
+		COUNT(ranking->list.evaluated),
 		ranking->memory < 0 ? "any memory" : BYTES(ranking->memory));
 	if (older)
 		frame_part(frame, &x, 0, end, ROLE_WARN, "for the settings before: S searches again");

@@ -184,7 +184,7 @@ static enum status cost_blocks(const struct piping *piping, struct footing *foot
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	struct block_work work;
 	TRY(find_blocks(piping, footing));
-	TRY(block_work_find(whole, piping->stage->rules, &footing->arena, &work));
+	TRY(block_work_find(whole, &footing->blocks, piping->stage->rules, &footing->arena, &work));
 	NEED(ROOM(&footing->arena, footing->cost, footing->blocks.blocks));
 	TRY(block_costs_find(&sharded->shared->units, &sharded->sharding, &footing->blocks, &work, &piping->machine,
 		mesh_axis_named(mesh, "cp"), mesh_axis_named(mesh, "ep"), footing->cost));

@@ -45,7 +45,7 @@ static void cost_split(const char *name, int64_t batch, int64_t seq, enum recomp
 	mesh_add_axis(&mesh, axis, size, 1, 8, &layers->machine);
 	cr_assert_eq(units_find(graph, rules, &units), OK);
 	cr_assert_eq(blocks_find(graph, &blocks), OK);
-	cr_assert_eq(block_work_find(graph, rules, &arena, &work), OK);
+	cr_assert_eq(block_work_find(graph, &blocks, rules, &arena, &work), OK);
 	cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
 	HELD struct block_cost *cost = mem_alloc(blocks.blocks, sizeof *cost);
 	uint32_t context = axis[0] == 'c' && size > 1 ? 0 : NONE, experts = axis[0] == 'e' && size > 1 ? 0 : NONE;
@@ -754,7 +754,7 @@ Test(configuration, failing_allocations_leave_nothing)
 	EACH_REFUSAL(refused) {
 		OWN(arena) arena = { 0 };
 		struct block_work work;
-		refused.status = block_work_find(graph, rules, &arena, &work);
+		refused.status = block_work_find(graph, &blocks, rules, &arena, &work);
 		if (refused.status == OK)
 			refused.status = block_costs_find(&units, &sharding, &blocks, &work, &machine, NONE, NONE, costs);
 	}

@@ -112,3 +112,73 @@ Test(model_source, the_software_decides_the_loss_and_rows_say_their_kernels)
 	model_source_close(&source);
 	scenario_done(&scenario);
 }
+
+/* ---- what is left out ---- */
+
+/* A search in which rows say what has to be listed. */
+static struct config_list searched(const struct config_request *request, uint32_t rows)
+{
+	struct config_request asked = *request;
+	struct config_list list;
+	struct error error = { 0 };
+	struct control control = { 0 };
+	asked.rows = rows;
+	enum status status = config_search(&asked, &control, &list, &error);
+	cr_assert(status == OK || status == BAD_INPUT, "%s", error.text);
+	return list;
+}
+
+/* Whether some fit and some don't. */
+static bool lists_agree(const struct config_request *request, const char *words, uint64_t round)
+{
+	struct config_list whole = searched(request, UINT32_MAX), list = searched(request, 0);
+	cr_assert_eq(whole.entries, whole.evaluated, "%s %llu", words, (unsigned long long)round);
+	cr_assert_eq(list.evaluated, whole.evaluated, "%s %llu", words, (unsigned long long)round);
+	cr_assert_eq(list.fitting, whole.fitting, "%s %llu", words, (unsigned long long)round);
+	cr_assert_eq(list.leading, whole.leading);
+	cr_assert_eq(list.entries, list.fitting > 0 ? list.fitting : whole.entries, "what doesn't fit is listed alone");
+	FOR(i, list.entries) {
+		const struct config_entry *a = &list.entry[i], *b = &whole.entry[i];
+		cr_assert(config_equal(&a->config, &b->config) && a->fits == b->fits && a->played == b->played, "%s %llu: row %u",
+			words, (unsigned long long)round, i);
+		cr_assert_eq(a->result.worst.total, b->result.worst.total);
+		cr_assert_eq(a->result.time, b->result.time);
+		cr_assert(a->front == b->front && a->leads == b->leads && a->variants == b->variants);
+	}
+	bool some = list.fitting > 0 && list.fitting < list.evaluated;
+	config_list_free(&whole);
+	config_list_free(&list);
+	return some;
+}
+
+/* What states alone say doesn't fit isn't evaluated, and what doesn't fit isn't timed: all else is as if it were. */
+Test(config_search, what_is_left_out_changes_nothing)
+{
+	static const char *const names[] = { "gpt:layers=5:heads=4" SMALL, "llama3-8b:layers=6:heads=8:ffn=512" SMALL,
+		"moe:layers=4:experts=8:heads=4" SMALL, "deepseek-v3:layers=8" EXPERTS, "vit:layers=4:hidden=64:heads=4" };
+	struct scenario scenario;
+	struct model_source source;
+	struct error error;
+	uint64_t rounds = test_rounds(10, 200), random = test_seed(), some = 0;
+	scenario_init(&scenario);
+	cr_assert_eq(scenario_set(&scenario, "device=a100-80gb", &error), OK);
+	for (uint64_t round = 0; round < rounds; round++) {
+		const char *name = names[round % COUNT_OF(names)];
+		struct config_request request = { .devices = UINT32_C(2) << random_next(&random) % 3, .devices_per_node = 4,
+			.overheads = overheads_all, .zero = -1, .sp = -1, .recompute = -1, .schedule = -1 };
+		cr_assert_eq(model_source_open(&source, name, NULL, &scenario), 0, "%s", name);
+		model_source_request(&source, &request);
+		request.overheads.context = (int64_t)(random_next(&random) % 8) << 20;
+		request.overheads.communication = (int64_t)(random_next(&random) % 4) << 20;
+		request.batch = (int64_t)request.devices << random_next(&random) % 3;
+		request.machine.memory = ((INT64_C(40) + (int64_t)(random_next(&random) % 400)) << 20) / request.devices;
+		request.even = random_next(&random) % 4 == 0;
+		request.offload = random_next(&random) % 4 == 0 ? OFFLOADS - 1 : 0;
+		request.overheads.small = random_next(&random) % 2;
+		request.overheads.transient = random_next(&random) % 2;
+		some += lists_agree(&request, name, round);
+		model_source_close(&source);
+	}
+	cr_expect_gt(some, rounds / 5, "%llu of %llu", (unsigned long long)some, (unsigned long long)rounds);
+	scenario_done(&scenario);
+}
