@@ -138,13 +138,6 @@ enum status op_local_time(const struct graph *graph, const struct rules *rules, 
 	return OK;
 }
 
-enum status op_whole_time(
-	const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op, int64_t *time)
-{
-	enum machine_limit limit;
-	return op_local_time(graph, rules, machine, op, false, time, &limit);
-}
-
 /* ---- shares ---- */
 
 enum status op_times_find(

@@ -61,11 +61,8 @@ struct op_clock op_times_clock(const struct op_times *times);
 int64_t op_share_time(const struct units *units, const struct mesh *mesh, const struct op_work *work,
 	const struct machine *machine, uint32_t op, struct split split);
 
-/* The time of an op on a device that has the graph's tensors as they are, in picoseconds; a view takes none. OK or
- * NO_MEMORY. O(arguments). */
-enum status op_whole_time(
-	const struct graph *graph, const struct rules *rules, const struct machine *machine, uint32_t op, int64_t *time);
-/* The same of an op that is a device's share, and what sets it. pieces: op_on_pieces(). */
+/* The time of an op on a device that has the graph's tensors as they are, in picoseconds, and what sets it; a view
+ * takes none. pieces: op_on_pieces(). OK or NO_MEMORY. O(arguments). */
 enum status op_local_time(const struct graph *graph, const struct rules *rules, const struct machine *machine,
 	uint32_t op, bool pieces, int64_t *time, enum machine_limit *limit);
 /* True where devices share the sequence of an op. */

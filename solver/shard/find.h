@@ -145,9 +145,3 @@ void sharding_report_free(struct sharding_report *report);
  * shard_chain_bound(). LIMIT: too large. */
 enum status sharding_priced(const struct units *units, const struct mesh *mesh, const struct sharding_options *options,
 	int64_t limit, int64_t alpha, int64_t beta, int64_t *bound, struct error *error);
-
-/* The least time at each amount of memory: eps (0, 1, 5, 10, 25, 50) percent above the least. */
-struct sharding_point { uint32_t eps; enum status status; int64_t usage, redundant, time; };
-#define SHARDING_CURVE_POINTS 6
-enum status sharding_curve(const struct units *units, const struct mesh *mesh, const struct sharding_options *options,
-	struct control *control, struct sharding_point point[SHARDING_CURVE_POINTS], struct error *error);

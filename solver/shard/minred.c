@@ -13,8 +13,6 @@
  *   too large for it are solved one axis after the other, from nothing split. */
 #include "job.h"
 
-static const uint32_t curve_eps[SHARDING_CURVE_POINTS] = { 0, 1, 5, 10, 25, 50 };
-
 enum status sharding_least_memory(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)
 {
 	enum status status = sharding_search(job, -1, true, sharding, cost);
@@ -65,33 +63,5 @@ enum status sharding_minred(struct sharding_job *job, struct sharding *sharding)
 		return status == INFEASIBLE ? OK : status;
 	}
 	sharding_free(&first);
-	return status;
-}
-
-enum status sharding_curve(const struct units *units, const struct mesh *mesh, const struct sharding_options *options,
-	struct control *control, struct sharding_point point[SHARDING_CURVE_POINTS], struct error *error)
-{
-	struct sharding_report report;
-	struct sharding_job job;
-	struct sharding_cost least = { 0 };
-	struct sharding first = { 0 };
-	enum status status = sharding_job_begin(&job, units, mesh, options, control, &report, error);
-	if (status == OK)
-		status = sharding_least_memory(&job, &first, &least);
-	for (int i = 0; i < SHARDING_CURVE_POINTS && sharding_usable(status); i++) {
-		OWN(sharding) sharding;
-		struct sharding_cost cost;
-		enum status found = sharding_search_time(
-			&job, sharding_more_by(least.usage, curve_eps[i]), &sharding, &cost);
-		bool there = sharding.split && sharding_usable(found);
-		if (found == NO_MEMORY || found == CANCELLED)
-			status = found;
-		if (!there)
-			cost = least;
-		point[i] = (struct sharding_point){ curve_eps[i], there ? found : OK, cost.usage, cost.redundant,
-			sharding_estimate(&cost) };
-	}
-	sharding_free(&first);
-	sharding_job_end(&job);
 	return status;
 }

@@ -65,7 +65,7 @@ static const struct member_row ROWS[] = {
 		"each_axes regather_axes splits "
 		"annotations",
 		SPLIT },
-	{ "shard", "compared? search? candidates? curve?", SPLIT | WHOLE },
+	{ "shard", "compared? search? candidates?", SPLIT | WHOLE },
 	{ "shard", "pipeline", RANKS },
 	{ "shard.certificate", "by multiplier? limit_bytes? bound_seconds? over_percent?", 0 },
 	{ "shard.collectives[]", "axis collective count bytes seconds", 0 },
@@ -74,7 +74,6 @@ static const struct member_row ROWS[] = {
 	{ "shard.step_bound.stations[]", "op stream head_picoseconds tail_picoseconds", 0 },
 	{ "shard.search", "space folded_ops patterns", 0 },
 	{ "shard.candidates[]", "text step_seconds? staying_bytes? possible chosen", 0 },
-	{ "shard.curve[]", "above_least_percent staying_bytes redundant_bytes step_seconds", 0 },
 	{ "shard.annotations.*", "dtensor partition_spec hlo", 0 },
 	{ "shard.stages[]",
 		"rank peak_bytes input parameter buffer constant optimizer gradient activation temporary output workspace", 0 },

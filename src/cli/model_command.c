@@ -1,11 +1,9 @@
 /* model_command.c: tidemark model: a built-in model's training step, in the native format. */
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "batch.h"
 #include "src/write/export.h"
 #include "src/configs/model_source.h"
-#include "src/scenario/devices.h"
 #include "options.h"
 
 struct request {
@@ -14,57 +12,7 @@ struct request {
 	struct command_line line;
 	const char *name;
 	struct hugging_face file; /* where the model comes from a config.json */
-	int curve; /* points of the curve to print instead of the step, or 0 */
 };
-
-enum { CURVE_MAX = 1000 };
-
-/* A row each: the peak, its bytes below that of keeping all, and what the least recomputation adds to the step on an
- * A100. */
-static enum status print_points(
-	struct recompute_solver *solver, int64_t all, int64_t least, int count, struct error *error)
-{
-	struct control control = { 0 };
-	struct recompute_search_options options = { .ticks = RECOMPUTE_EFFORT_DEFAULT / 8 };
-	HELD struct recompute_plan *MAKE(plan, (size_t)count);
-	HELD int64_t *MAKE(cap, (size_t)count);
-	for (int i = 0; i < count && cap; i++)
-		cap[i] = all - (all - least) / (count - 1) * i;
-	enum status status = plan && cap ? recompute_curve(solver, cap, (uint32_t)count, &options, &control, plan) : NO_MEMORY;
-	for (int i = 0; i < count && status == OK; i++)
-		if (plan[i].extra < INT64_MAX)
-			printf("%lld,%lld,%.6f,%.6f,%d\n", (long long)plan[i].peak, (long long)(all - plan[i].peak),
-				(double)plan[i].extra / 1e12, (double)plan[i].bound / 1e12, plan[i].proved);
-	for (int i = 0; i < count && plan; i++)
-		recompute_plan_free(&plan[i]);
-	return status == OK ? OK : fail_memory(error);
-}
-
-/* The curve of memory against extra time, as CSV: from all that is kept to the least that fits. */
-static enum status print_curve(const struct graph *step, int count, struct error *error)
-{
-	struct machine machine = device_preset(DEVICE_NONE).machine;
-	OWN(rules) *rules = rules_new();
-	OWN(recompute_solver) solver = { 0 };
-	HELD int64_t *MAKE(time, step->ops);
-	HELD uint32_t *MAKE(traits, step->ops);
-	HELD uint8_t *MAKE(keep, step->storages);
-	struct recompute_input input = { .graph = step, .time = time, .traits = traits, .alignment = 1, .workspace = true };
-	if (!(rules && time && traits && keep))
-		return fail_memory(error);
-	FOR(op, step->ops) {
-		if (op_whole_time(step, rules, &machine, op, &time[op]) != OK)
-			return fail_memory(error);
-		traits[op] = rules_traits(rules, step->op[op].type);
-	}
-	if (recompute_solver_new(&input, &solver) != OK || recompute_play(&solver.replay, &solver.base[0], keep) != OK)
-		return fail_memory(error);
-	int64_t all = solver.replay.peak, least = 0;
-	FOR(i, solver.step.ops)
-		least = LARGER(solver.base[0].fixed[i], least);
-	puts("peak_bytes,saved_bytes,extra_seconds,bound_seconds,proved");
-	return print_points(&solver, all, least, count, error);
-}
 
 /* ---- options ---- */
 
@@ -97,7 +45,6 @@ static int model_command_take_option(void *context, int row, const char *value)
 							 *const kernels[] = { "eager", "fused" }, *const losses[] = { "kernels", "eager" };
 	struct request *request = context;
 	struct model_training *training = &request->training;
-	int64_t points = 0;
 	int word = 0, code = EXIT_FINE;
 	switch (row) {
 	case OPTION_precision:
@@ -127,10 +74,6 @@ static int model_command_take_option(void *context, int row, const char *value)
 	case OPTION_kernels:
 		code = option_word(&request->line, row, value, kernels, 2, &word);
 		request->config.fused = word == 1;
-		break;
-	case OPTION_curve:
-		code = option_number(&request->line, row, value, 2, CURVE_MAX, &points);
-		request->curve = (int)points;
 		break;
 	case OPTION_no_dropout: request->config.dropout = false; break;
 	case OPTION_forward: training->forward_only = true; break;
@@ -200,8 +143,7 @@ int model_command(int argc, char **argv)
 	if (!plan.graph)
 		return complain(*request.file.name ? name : NULL, &error, error.status);
 	struct export_options options = { 0 };
-	enum status status = request.curve ? print_curve(plan.graph, request.curve, &error)
-		: export_to(EXPORT_native, &plan, &options, request.line.output, true, &error);
+	enum status status = export_to(EXPORT_native, &plan, &options, request.line.output, true, &error);
 	graph_release(plan.graph);
 	return status == OK ? EXIT_FINE : complain(NULL, &error, status);
 }

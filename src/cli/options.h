@@ -89,8 +89,6 @@
 	X(no_dropout, "no-dropout", 0, NULL, BY(model), "leave dropout layers out") \
 	X(accumulate, "accumulate", 0, NULL, BY(model), "add gradients to buffers that live from step to step") \
 	X(forward, "forward", 0, NULL, BY(model), "the forward pass alone") \
-	X(curve, "curve", 0, "N", BY(model), "print N points of peak memory against the least time of recomputation, as " \
-		"CSV") \
 	X(time, "time", 't', "S", BY(plan) | BY(export) | BY(compare) | BY(layout) | BY(search) | BY(fit), \
 		"stop after S seconds with the best so far; a plan that was cut short says so") \
 	X(output, "output", 'o', "F", BY_ALL & ~(BY(explore) | BY(check) | BY(replay)), \

@@ -16,8 +16,7 @@ WHEN(is_not_interleaved,
 WHEN(has_one_device, scenario->value[K_devices] < 2)
 WHEN(is_not_split, scenario->value[K_devices] > 1 && scenario->value[K_strategy] == 0 && !scenario_pipelines(scenario))
 WHEN(idle_knobs_has_no_tensor_axis, scenario->value[K_tp] == 1)
-WHEN(is_not_minred, scenario_strategy(scenario) != STRATEGY_MINRED)
-WHEN(keeps_its_time, is_not_minred(scenario) && scenario_strategy(scenario) != STRATEGY_AUTO)
+WHEN(keeps_its_time, scenario_strategy(scenario) != STRATEGY_MINRED && scenario_strategy(scenario) != STRATEGY_AUTO)
 WHEN(has_no_cap, scenario_budget(scenario) < 0)
 WHEN(is_not_fitted, scenario->value[K_recompute] != RECOMPUTE_AUTO)
 
@@ -92,7 +91,6 @@ static const struct row {
 	{ K_sp, splits_samples_alone, "strategy=data and zero split samples alone (tp=1)" },
 	{ K_effort, plans_by_rule, "order and layout are rules: orders best, fast and roam search, layouts best, dive, roam" },
 	{ K_slack, keeps_its_time, "only strategy=minred and auto trade time for memory" },
-	{ K_curve, is_not_minred, "only strategy=minred has this curve" },
 	{ K_reserve, has_no_cap, "no memory limit is set" },
 	{ K_random, is_not_fitted, "only recompute=auto chooses what is recomputed" },
 	{ K_offload, sends_saved_alone,

@@ -85,9 +85,6 @@ enum knob_type {
 	X(slack, "parallelism", PERCENT, NULL, 0, 1000, 0, SHARD, BY_SEARCH, \
 		"how much slower than the fastest a plan may be to save " \
 		"memory") \
-	X(curve, "parallelism", SWITCH, NULL, 0, 1, 0, SHARD, BY_SEARCH, \
-		"with minred, also find the least time at each amount of " \
-		"memory; takes a few more searches") \
 	X(train, "training", CHOICE, "given|eager|ideal", 0, 2, 0, TRAIN, BY_TRAIN, \
 		"make the backward pass and the weight update by " \
 		"rules; eager saves what PyTorch saves, ideal only what derivatives need") \

@@ -47,7 +47,6 @@ enum status segments_csv(const struct export_job *job);
 /* Rows of the export table. BAD_INPUT where the step is not split, or not searched. */
 enum status shard_placements(const struct export_job *job);
 enum status shard_collectives(const struct export_job *job);
-enum status shard_curve(const struct export_job *job);
 
 /* pipeline: --view pipeline: the schedule of a plan's pipeline and what its ranks hold meanwhile. */
 

@@ -132,7 +132,6 @@ const struct export_view export_views[] = {
 	{ "placements", "how every tensor is placed on the devices, in the words of PyTorch, JAX and XLA", AS(csv), false,
 		shard_placements },
 	{ "collectives", "what the devices send each other", AS(csv), false, shard_collectives },
-	{ "curve", "the least time at each amount of memory (strategy=minred)", AS(csv), false, shard_curve },
 };
 const int export_view_count = COUNT_OF(export_views);
 

@@ -46,18 +46,6 @@ static void write_collectives(const struct plan *plan, FILE *stream)
 		}
 }
 
-static void write_shard_write_curve(const struct plan *plan, FILE *stream)
-{
-	const struct sharded *sharded = plan->sharded;
-	fputs("above_least_percent,staying_bytes,redundant_bytes,step_seconds\n", stream);
-	FOR(i, sharded->points) {
-		const struct sharding_point *point = &sharded->curve[i];
-		fprintf(stream, "%u,%" PRId64 ",%" PRId64 ",", point->eps, point->usage, point->redundant);
-		csv_seconds(stream, point->time);
-		putc('\n', stream);
-	}
-}
-
 static enum status with_split(const struct export_job *job, void (*write)(const struct plan *plan, FILE *stream))
 {
 	if (!job->plan->sharded)
@@ -74,12 +62,4 @@ enum status shard_placements(const struct export_job *job)
 enum status shard_collectives(const struct export_job *job)
 {
 	return with_split(job, write_collectives);
-}
-
-enum status shard_curve(const struct export_job *job)
-{
-	const struct sharded *sharded = job->plan->sharded;
-	if (sharded && sharded->points == 0)
-		return refuse(job->error, "the curve of time against memory needs strategy=minred and curve=on");
-	return with_split(job, write_shard_write_curve);
 }

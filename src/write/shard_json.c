@@ -241,21 +241,6 @@ static void write_candidates(const struct sharded *sharded, struct json *json)
 	json_close(json);
 }
 
-static void shard_json_write_curve(const struct sharded *sharded, struct json *json)
-{
-	open_array(json, "curve");
-	FOR(i, sharded->points) {
-		const struct sharding_point *point = &sharded->curve[i];
-		open_item(json);
-		json_write_integer(json, "above_least_percent", point->eps);
-		json_write_integer(json, "staying_bytes", point->usage);
-		json_write_integer(json, "redundant_bytes", point->redundant);
-		shard_json_write_seconds(json, "step_seconds", point->time);
-		json_close(json);
-	}
-	json_close(json);
-}
-
 /* What frameworks call the places of the tensors that are there from the start. */
 static void write_annotations(const struct sharded *sharded, struct json *json)
 {
@@ -321,8 +306,6 @@ void shard_write_json(const struct plan *plan, struct json *json)
 		shard_json_write_search(sharded, json);
 	if (whole && sharded->candidates)
 		write_candidates(sharded, json);
-	if (whole && sharded->points)
-		shard_json_write_curve(sharded, json);
 	write_axes(&sharded->sharding.mesh, "late_axes", sharded->sharding.late_axes, json);
 	write_axes(&sharded->sharding.mesh, "each_axes", sharded->sharding.each_axes, json);
 	write_axes(&sharded->sharding.mesh, "regather_axes", sharded->sharding.regather_axes, json);

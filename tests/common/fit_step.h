@@ -27,7 +27,8 @@ static inline struct recompute_input recompute_input_of(const struct graph *grap
 	int64_t *time = mem_alloc(graph->ops, sizeof *time);
 	uint32_t *traits = mem_alloc(graph->ops, sizeof *traits);
 	for (uint32_t op = 0; op < graph->ops; op++) {
-		cr_assert_eq(op_whole_time(graph, rules, &machine, op, &time[op]), OK);
+		enum machine_limit limit;
+		cr_assert_eq(op_local_time(graph, rules, &machine, op, false, &time[op], &limit), OK);
 		traits[op] = rules_traits(rules, graph->op[op].type);
 	}
 	return (struct recompute_input){ .graph = graph, .time = time, .traits = traits, .alignment = 1, .workspace = true };

@@ -23,7 +23,7 @@ static const struct { const char *graph, *words[6]; } plans[] = {
 	{ "samples/chain.jsonl", { "recompute=full", "batch=16" } },
 	{ "samples/chain.jsonl", { "recompute=auto", "memory=120MiB", "order=list" } },
 	{ "gpt", { "devices=2", "strategy=data", "pp=2", "microbatches=4", "schedule=zbv" } },
-	{ "samples/chain.jsonl", { "devices=4", "strategy=auto", "order=fast", "curve=on" } },
+	{ "samples/chain.jsonl", { "devices=4", "strategy=auto", "order=fast" } },
 	{ "samples/chain.jsonl", { "offload conv1.out", "in_place=off" } },
 	{ "gpt", { "loss_chunks=2", "float8=on", "layout=caching" } },
 	{ "gpt", { "devices=4", "strategy=zero", "zero=3", "replicate=2", "reshard_after_forward=off", "prefetch=2" } },

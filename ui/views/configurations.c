@@ -68,7 +68,7 @@ const struct timetable *configurations_timetable(
 /* ---- all configurations ---- */
 
 static const enum knob_id chosen[] = { K_strategy, K_dp, K_tp, K_pp, K_cp, K_ep, K_sp, K_zero, K_microbatches,
-	K_schedule, K_chunks, K_recompute, K_slack, K_curve };
+	K_schedule, K_chunks, K_recompute, K_slack };
 
 /* The scenario without what configurations choose. OK or NO_MEMORY. */
 static enum status open_scenario(const struct plan *plan, struct scenario *scenario)

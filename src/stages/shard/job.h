@@ -55,9 +55,6 @@ struct sharded *shard_job_build(struct shard_job *job, struct sharding *sharding
 /* What tap or minred finds over all meshes that the knobs leave open: published.c. Free report in any case. INFEASIBLE:
  * no mesh has any. */
 enum status shard_job_published(struct shard_job *job, struct sharding *sharding, struct sharding_report *report);
-/* minred's curve over the mesh of what it found. */
-enum status shard_job_curve(
-	struct shard_job *job, const struct mesh *mesh, struct sharding_point *curve, uint32_t *points);
 
 /* Keeps what a search of auto has shown of its mesh; takes over what an earlier result's searches have shown. */
 void shard_job_add_bound(const struct shard_job *job, const struct mesh *mesh, const struct sharding_report *report,
@@ -66,9 +63,6 @@ void shard_job_inherit(const struct shard_job *job, const struct sharded *first,
 
 /* Searches begin with what is the larger sum for an expert's sharding. */
 void shard_job_begin_mixture(struct shard_job *job, const struct sharding_cost *expert);
-/* The options of a search over a mesh; they are the job's. BAD_INPUT: of pins, else as shard_job_search(). */
-enum status shard_job_options(
-	struct shard_job *job, const struct mesh *mesh, const struct axis_roles *roles, struct sharding_options *options);
 /* Searches a mesh as the job wants it; options are filled in. Free found and report in any case. */
 enum status shard_job_search(struct shard_job *job, const struct mesh *mesh, const struct axis_roles *roles,
 	struct sharding_options *options, struct sharding *found, struct sharding_report *report);

@@ -191,14 +191,3 @@ enum status shard_job_published(struct shard_job *job, struct sharding *sharding
 	mem_free(mesh);
 	return status;
 }
-
-enum status shard_job_curve(
-	struct shard_job *job, const struct mesh *mesh, struct sharding_point *curve, uint32_t *points)
-{
-	struct sharding_options options;
-	enum status status = shard_job_options(job, mesh, roles_none, &options);
-	if (status == OK)
-		status = sharding_curve(&job->shared->units, mesh, &options, job->stage->control, curve, job->error);
-	*points = status == OK ? SHARDING_CURVE_POINTS : 0;
-	return status;
-}

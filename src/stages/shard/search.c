@@ -15,7 +15,8 @@ static enum status find_fold(struct shared_units *shared)
 	return status;
 }
 
-enum status shard_job_options(
+/* The options of a search over a mesh; they are the job's. BAD_INPUT: of pins, else as shard_job_search(). */
+static enum status shard_job_options(
 	struct shard_job *job, const struct mesh *mesh, const struct axis_roles *roles, struct sharding_options *options)
 {
 	struct placement_pin *pin = NULL;

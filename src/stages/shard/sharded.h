@@ -53,8 +53,6 @@ struct sharded {
 	uint32_t bounds;
 	struct shard_candidate *candidate;  /* in the order in which they were looked at */
 	uint32_t candidates, patterns;      /* listed; TAP's: routed, of which the cheapest are listed */
-	struct sharding_point curve[SHARDING_CURVE_POINTS];   /* curve=on: the least time at each amount of memory */
-	uint32_t points;
 	/* auto: other shardings, which may be better once they are planned; the first ones are experts'. None of a
 	 * rival's own. */
 	struct sharding rival[SHARD_RIVALS];

@@ -162,8 +162,6 @@ enum { QUICK_WORK = 15000, FULL_WORK = 400000 };
 /* What a strategy comes to beside its sharding. */
 struct decided {
 	struct shard_choice choice;  /* auto: the best of experts' */
-	struct sharding_point curve[SHARDING_CURVE_POINTS];
-	uint32_t points;
 };
 
 /* What a result says of how it came about. */
@@ -275,15 +273,12 @@ static enum status shard_stage_by_roles(struct shard_job *job, struct sharding *
 
 /* tap and minred. */
 static enum status shard_stage_published(
-	struct shard_job *job, struct sharding *sharding, struct sharding_report *report, struct decided *decided)
+	struct shard_job *job, struct sharding *sharding, struct sharding_report *report)
 {
 	struct degrees degrees;
 	TRY(degrees_of_scenario(job->scenario, &job->shared->units, &degrees, job->error));
 	enum status status = shard_job_published(job, sharding, report);
-	status = status == CANCELLED && sharding->split ? OK : status;
-	if (status == OK && shard_job_strategy(job) == STRATEGY_MINRED && job->scenario->value[K_curve])
-		status = shard_job_curve(job, &sharding->mesh, decided->curve, &decided->points);
-	return status;
+	return status == CANCELLED && sharding->split ? OK : status;
 }
 
 static enum status shard_stage_freely(
@@ -319,8 +314,6 @@ static enum status shard_stage_complete(struct shard_job *job, bool rivals, cons
 	struct sharding_report *report, struct sharded *sharded)
 {
 	note_report(job, report, sharded);
-	memcpy(sharded->curve, decided->curve, decided->points * sizeof *decided->curve);
-	sharded->points = decided->points;
 	NEED(shard_job_describe(job, sharded));
 	return rivals && shard_job_rivals(job, &decided->choice, report, sharded) == NO_MEMORY ? NO_MEMORY : OK;
 }
@@ -332,7 +325,7 @@ static struct sharded *shard_stage_decide(struct shard_job *job, bool quick)
 	struct sharding_report report = { .proof.value = -1 };
 	bool search = scenario_searches(job->scenario), automatic = search && shard_job_strategy(job) == STRATEGY_AUTO;
 	enum status status = automatic ? shard_stage_freely(job, quick, &sharding, &report, &decided)
-		: search && !quick ? shard_stage_published(job, &sharding, &report, &decided)
+		: search && !quick ? shard_stage_published(job, &sharding, &report)
 		: shard_stage_by_roles(job, &sharding);
 	if (search && status == OK)
 		shard_note_unsplit(&job->shared->units, &sharding, job->notes);

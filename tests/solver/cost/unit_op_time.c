@@ -22,7 +22,8 @@ static struct updates update_of(const struct graph *graph, const struct machine 
 			continue;
 		for (uint32_t k = 0; k < op_arguments(graph, op); k++)
 			sum.bytes += op_moves(machine, &work[op], graph, op, k) ? graph->tensor[op_argument(graph, op, k)].bytes : 0;
-		cr_assert_eq(op_whole_time(graph, test_rules(), machine, op, &time), OK);
+		enum machine_limit limit;
+		cr_assert_eq(op_local_time(graph, test_rules(), machine, op, false, &time, &limit), OK);
 		sum.time += time;
 	}
 	return sum;
@@ -105,9 +106,10 @@ Test(op_time, no_device_with_better_figures_is_slower_at_any_op)
 		for (int d = DEVICE_NONE + 1; d < DEVICE_COUNT; d++) {
 			struct machine machine = device_preset_with((enum device)d, software).machine;
 			machine.joins_updates = number % 4 < 2;
+			enum machine_limit limit;
 			times[d] = calloc(graph->ops, sizeof **times);
 			for (uint32_t op = 0; op < graph->ops; op++)
-				cr_assert_eq(op_whole_time(graph, test_rules(), &machine, op, &times[d][op]), OK);
+				cr_assert_eq(op_local_time(graph, test_rules(), &machine, op, false, &times[d][op], &limit), OK);
 		}
 		for (int a = DEVICE_NONE + 1; a < DEVICE_COUNT; a++)
 			for (int b = DEVICE_NONE + 1; b < DEVICE_COUNT; b++) {

@@ -653,21 +653,3 @@ Test(sharding, tap_tries_every_pattern_of_unique_weights)
 		cr_assert(!report.candidate[i].chosen || strncmp(report.candidate[i].text, "4 x ", 4) != 0 ||
 			report.candidate[i].cost == least);
 }
-
-Test(sharding, the_curve_trades_memory_for_time)
-{
-	OWN(setting) setting;
-	static const uint32_t eps[SHARDING_CURVE_POINTS] = { 0, 1, 5, 10, 25, 50 };
-	struct sharding_point point[SHARDING_CURVE_POINTS];
-	struct control control = { 0 };
-	struct error error = { 0 };
-	open_model(&setting, "gpt", 2, 4, 256, 512, 4, 1);
-	setting.options.effort = 40000000;
-	cr_assert_eq(
-		sharding_curve(&setting.units, &setting.mesh, &setting.options, &control, point, &error), OK, "%s", error.text);
-	for (int i = 1; i < SHARDING_CURVE_POINTS; i++) {
-		cr_assert_eq(point[i].eps, eps[i]);
-		cr_assert_leq(point[i].time, point[i - 1].time + point[i - 1].time / 1000);
-	}
-	cr_assert_lt(point[5].time, point[0].time);
-}

@@ -43,7 +43,6 @@ static const struct { const char *path, *why; } SEARCHED[] = {
 	{ "notes", "what a search says on the way" },
 	{ "input", "what the summary says of the file that was read" },
 	{ "shard.candidates", "what was looked at on the way" },
-	{ "shard.curve", "what was looked at on the way" },
 	{ "shard.search", "what was looked at on the way" },
 	{ "shard.certificate", "what is claimed less than proved, and the words for it" },
 	{ "shard.bound_seconds", "less than what is proved is true, too" },
@@ -504,7 +503,7 @@ Test(forged, tensor_parallel)
 }
 Test(forged, searched)
 {
-	forge("gpt1", "devices=4 strategy=minred curve=on order=list layout=bestfit", test_rounds(400, 4));
+	forge("gpt1", "devices=4 strategy=minred order=list layout=bestfit", test_rounds(400, 4));
 }
 Test(forged, searched_under_a_cap)
 {
@@ -551,7 +550,7 @@ Test(forged, more_kinds)
 		{ "gpt1", "offload=on recompute=auto host_bandwidth=1GB/s" },
 		{ "mobilenet_v2_b1_adam.jsonl.gz", "offload=states" },
 		{ "gpt", "devices=4 strategy=zero device=h100-80gb" },
-		{ "gpt", "devices=4 strategy=tap curve=on" },
+		{ "gpt", "devices=4 strategy=tap" },
 		{ "gpt1", "devices=4 strategy=auto order=fast" },
 		{ "llama", "devices=4 cp=2 strategy=megatron" },
 		{ "gpt", "devices=2 pp=2 microbatches=4 strategy=data schedule=zb1p" },

@@ -43,7 +43,6 @@ static const char *const values[] = {
 	"zero=3",
 	"padding=off",
 	"slack=20",
-	"curve=on",
 	"reserve=1GiB",
 	"random=never",
 	"order=fast",

@@ -260,7 +260,7 @@ Test(devices, experts_products_reach_what_one_of_them_does)
 		struct split whole = { .on = { UNIT_NONE, UNIT_NONE, UNIT_NONE, UNIT_NONE } }, split = whole;
 		int64_t time, part, bytes = 0;
 		enum machine_limit limit;
-		cr_assert_eq(op_whole_time(graph, rules, &machine, op, &time), OK);
+		cr_assert_eq(op_local_time(graph, rules, &machine, op, false, &time, &limit), OK);
 		cr_expect_eq(op_share_time(&units, &mesh, work, &machine, op, whole), time, "%s", graph->op[op].name);
 		for (uint32_t k = 0; k < op_arguments(graph, op); k++)
 			bytes += graph->tensor[op_argument(graph, op, k)].bytes;

@@ -46,7 +46,7 @@ Test(sharded, every_expert_plan_passes_the_check_on_the_input_and_on_the_device_
 		{ "moe", "devices=2 strategy=minred microbatches=2" },
 		{ "gpt", "devices=4 strategy=auto memory=900MiB" },
 		{ "gpt", "devices=8 strategy=auto" },
-		{ "moe", "devices=4 strategy=minred curve=on" },
+		{ "moe", "devices=4 strategy=minred" },
 	};
 	OWN(planner) planner = { .store = store_new() };
 	for (size_t i = 0; i < test_rounds(12, sizeof cases / sizeof *cases); i++) {
@@ -219,7 +219,8 @@ Test(sharded, a_search_is_never_worse_than_the_experts_it_lists)
 	OWN(planner) planner = { .store = store_new() };
 	OWN(graph) *graph = model("gpt", 8);
 	OWN(plan) *plan = plan_of_words(&planner, graph, "devices=8 strategy=auto"),
-			  *least = plan_of_words(&planner, graph, "devices=8 strategy=minred curve=on");
+			  *least = plan_of_words(&planner, graph, "devices=8 strategy=minred"),
+			  *loose = plan_of_words(&planner, graph, "devices=8 strategy=minred slack=50");
 	cr_assert(plan->transformed->sharded->candidates > 4);
 	cr_assert(plan->compared > 1);
 	for (size_t e = 0; e < 3; e++) {   /* the planned step decides, not the estimate */
@@ -227,14 +228,12 @@ Test(sharded, a_search_is_never_worse_than_the_experts_it_lists)
 			(const char *[]){ "devices=8 strategy=data", "devices=8 strategy=megatron", "devices=8 strategy=zero" }[e]);
 		cr_assert(plan_step_time(plan) <= plan_step_time(expert), "expert %zu", e);
 	}
-	for (uint32_t i = 0; i < least->transformed->sharded->candidates; i++)
-		cr_assert(least->transformed->sharded->curve[0].usage <= least->transformed->sharded->candidate[i].usage, "%s",
-			least->transformed->sharded->candidate[i].text);
-
-	cr_assert_eq(least->transformed->sharded->points, SHARDING_CURVE_POINTS);
-	for (uint32_t i = 1; i < least->transformed->sharded->points; i++)
-		cr_assert(least->transformed->sharded->curve[i].time <= least->transformed->sharded->curve[i - 1].time,
-			"more memory is never slower");
+	const struct sharding_cost *less = &least->sharded->cost, *more = &loose->sharded->cost;
+	cr_assert(more->usage >= less->usage && more->usage <= less->usage + less->usage / 2);
+	cr_assert(sharding_estimate(more) <= sharding_estimate(less), "more memory is never slower");
+	for (uint32_t i = 0; i < least->sharded->candidates; i++)
+		cr_assert(less->usage <= least->sharded->candidate[i].usage + less->usage / 1000, "%s",
+			least->sharded->candidate[i].text);
 }
 
 static int64_t gradients_of(struct planner *planner, struct graph *graph, const char *words)
