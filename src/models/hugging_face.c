@@ -64,7 +64,8 @@ enum status hugging_face_open(const char *path, struct hugging_face *model, stru
 	if (!text)
 		return folder && error->status == BAD_INPUT ? refuse(error, "a folder without a config.json that can be read")
 			: error->status;
-	enum status status = python_child_text("families", text, size, &sizes, &said, error);
+	const struct python_job job = { .name = "families", .data = text, .size = size, .options = &sizes };
+	enum status status = python_child_text(&job, &said, error);
 	mem_free(text);
 	TRY(status);
 	status = hugging_face_take(model, said.text, error);
@@ -105,7 +106,8 @@ struct graph *hugging_face_build(const struct model_config *config, struct error
 		return NULL;
 	size_t size;
 	char *text = hugging_face_text(config->from->path, &size, error);
-	struct graph *graph = text ? python_child_graph("families", text, size, &options, error) : NULL;
+	const struct python_job job = { .name = "families", .data = text, .size = size, .options = &options };
+	struct graph *graph = text ? python_child_graph(&job, error) : NULL;
 	mem_free(text);
 	return graph;
 }

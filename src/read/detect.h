@@ -63,11 +63,5 @@ enum input_kind { GRAPH_KINDS(X) OTHER_KINDS(X) INPUT_KIND_COUNT };
 /* The kind of an input from its first bytes, uncompressed (64 KiB are enough). O(size). */
 enum input_kind input_detect(const char *data, size_t size);
 const char *input_kind_name(enum input_kind kind);
-/* out_of_memory.c: "2.00 GiB were asked for, ...; " of an out-of-memory error; "" where it has no figures. Returns
- * said. */
-char *out_of_memory_says(const char *text, char *said, size_t size);
-/* weights.c: "291 tensors, 8030 million numbers in BF16: to load it takes ...; " of the header of a safetensors
- * or GGUF file; "" of others. Adam in mixed precision: 16 bytes a number. Returns said. */
-char *weights_say(const char *data, size_t size, char *said, size_t room);
 /* What to do with a kind that is not a graph to open, NULL for those that are. */
 const char *input_kind_advice(enum input_kind kind);

@@ -17,23 +17,18 @@ struct dot_limits {
 enum status dot_child_render(const char *text, size_t size, const char *format, bool positions,
 	const struct dot_limits *limits, char **picture, size_t *length, struct error *error);
 
-/* python_child: reads bytes with the reader NAME, "inductor", which has them as its standard input. Errors of the
- * reader are passed on, with their line; LIMIT where python3 or the readers aren't there, or it needs more memory or
- * time than a child may take. O(size). */
-struct graph *python_child_graph(
-	const char *name, const char *data, size_t size, const struct read_options *options, struct error *error);
-/* The same of an open file, which may be larger than memory: a reader can map it. */
-struct graph *python_child_file(
-	const char *name, int file, const struct read_options *options, struct error *error);
-/* The same of a folder, which the reader looks through. */
-struct graph *python_child_folder(
-	const char *name, const char *folder, const struct read_options *options, struct error *error);
-/* The same of one whose text another reader of this program takes. text: length bytes and a NUL; memory: what to
- * mem_free(). list: a line on each graph of a file with several, NULL without; number: which of them it is, from 1 on,
- * 0: there is one. */
+/* python_child: what the reader NAME, "inductor", gets: bytes as its standard input, or in their place an open file,
+ * which may be larger than memory, as a reader can map it (0: none); or a folder, through which it looks (else NULL).
+ * options may be NULL. */
+struct python_job { const char *name, *data, *folder; size_t size; int file; const struct read_options *options; };
+/* Reads a graph. Errors of the reader are passed on, with their line; LIMIT where python3 or the readers aren't there,
+ * or it needs more memory or time than a child may take. O(size). */
+struct graph *python_child_graph(const struct python_job *job, struct error *error);
+/* The text of a reader that writes no graph, or one that another reader of this program takes. text: length bytes and a
+ * NUL; memory: what to mem_free(). list: a line on each graph of a file with several, NULL without; number: which of
+ * them it is, from 1 on, 0: there is one. */
 struct python_text { char *memory, *text, *list; size_t length; uint32_t number; };
-enum status python_child_text(const char *name, const char *data, size_t size, const struct read_options *options,
-	struct python_text *text, struct error *error);
+enum status python_child_text(const struct python_job *job, struct python_text *text, struct error *error);
 
 /* The graph, which says which of several it is; NULL with *error. Takes the reference that it is given. */
 struct graph *graph_of_several(struct graph *graph, uint32_t number, bool asked, const char *list, struct error *error);

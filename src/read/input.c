@@ -1,6 +1,5 @@
 /* input.c: opens graph files of any format that is known. */
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,37 +27,41 @@ static struct graph *open_native(const struct opening *opening, struct error *er
 	return native_read(&source, error);
 }
 
-/* A file that lies there as it is, not compressed; -1 for others. */
-static int plain_file(const char *path, size_t *size)
+/* A descriptor of a file that lies there as it is, not compressed; 0 for others. */
+static int plain_file(const char *path)
 {
 	int file = strcmp(path, "-") == 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
 	struct stat state;
 	char begins[2];
-	if (file >= 0 && fstat(file, &state) == 0 && S_ISREG(state.st_mode) && pread(file, begins, 2, 0) == 2 &&
-		memcmp(begins, "\x1f\x8b", 2) != 0) {
-		*size = (size_t)state.st_size;
+	if (file > 0 && fstat(file, &state) == 0 && S_ISREG(state.st_mode) && pread(file, begins, 2, 0) == 2 &&
+		memcmp(begins, "\x1f\x8b", 2) != 0)
 		return file;
-	}
 	if (file >= 0)
 		close(file);
-	return -1;
+	return 0;
 }
 
-/* What a reader in Python reads: the file itself where that can be, which it may map to leave out weights. */
+/* What a reader in Python reads: the file itself where that can be, which it may map to leave out weights; else its
+ * bytes, which are returned to be freed. Neither: *error. Close the file. */
+static char *give_python(const struct opening *opening, struct python_job *job, struct error *error)
+{
+	job->file = plain_file(opening->path);
+	job->options = opening->options;
+	char *text = job->file ? NULL : input_all(opening->input, TEXT_MOST, &job->size, error);
+	job->data = text;
+	return text;
+}
+
 static struct graph *open_python(const struct opening *opening, struct error *error)
 {
 	static const char *const readers[INPUT_KIND_COUNT] = { [INPUT_DOT] = "dot", [INPUT_INDUCTOR] = "inductor",
 		[INPUT_FX] = "fx", [INPUT_AUTOPARALLEL] = "autoparallel", [INPUT_EXPORTED] = "exported", [INPUT_ONNX] = "onnx",
 		[INPUT_TFLITE] = "tflite", [INPUT_TVM] = "tvm" };
-	const char *reader = readers[opening->kind];
-	size_t size;
-	int file = plain_file(opening->path, &size);
-	HELD char *text = file < 0 ? input_all(opening->input, TEXT_MOST, &size, error) : NULL;
-	struct graph *graph = text ? python_child_graph(reader, text, size, opening->options, error) : NULL;
-	if (file >= 0) {
-		graph = python_child_file(reader, file, opening->options, error);
-		close(file);
-	}
+	struct python_job job = { .name = readers[opening->kind] };
+	HELD char *text = give_python(opening, &job, error);
+	struct graph *graph = text || job.file ? python_child_graph(&job, error) : NULL;
+	if (job.file)
+		close(job.file);
 	return graph;
 }
 
@@ -104,9 +107,12 @@ static struct graph *open_hlo(const struct opening *opening, struct error *error
 	OWN(hlo_module) module = { 0 };
 	struct graph *graph = NULL;
 	struct python_text text = { 0 };
-	size_t size;
-	HELD char *data = input_all(opening->input, TEXT_MOST, &size, error);
-	if (!data || python_child_text("hlo", data, size, opening->options, &text, error) != OK)
+	struct python_job job = { .name = "hlo" };
+	HELD char *data = give_python(opening, &job, error);
+	enum status status = data || job.file ? python_child_text(&job, &text, error) : error->status;
+	if (job.file)
+		close(job.file);
+	if (status != OK)
 		return NULL;
 	size_t length = strlen(text.text);
 	if (hlo_text_read(text.text, length, &module, error) == OK &&
@@ -163,10 +169,34 @@ static struct graph *open_folder(const char *path, const struct read_options *op
 	hlo_folder_free(&folder);
 	if (status != OK || folder.modules)
 		return module;
-	struct graph *graph = python_child_folder("fx", path, options, error);
+	const struct python_job job = { .name = "fx", .folder = path, .options = options };
+	struct graph *graph = python_child_graph(&job, error);
 	if (!graph && text_begins(error->text, "is a directory without graphs"))
 		folder_of_model(path, error);
 	return graph;
+}
+
+/* No graph: says what it is, what it says of memory itself, and what to do with it. */
+static struct graph *open_other(const struct opening *opening, struct error *error)
+{
+	enum input_kind kind = opening->kind;
+	bool text = kind == INPUT_MESSAGE || kind == INPUT_JSON || kind == INPUT_SETTINGS || kind == INPUT_UNKNOWN;
+	struct python_job job = { .name = "message" };
+	struct python_text said = { 0 };
+	struct error unused = { 0 };
+	HELD char *whole = text ? input_all(opening->input, LOG_MOST, &job.size, NULL) : NULL;
+	if ((job.data = whole) && input_detect(whole, job.size) == INPUT_MESSAGE)
+		kind = INPUT_MESSAGE;
+	if (kind == INPUT_WEIGHTS && (job.file = plain_file(opening->path)))
+		job.name = "weights";
+	if ((kind == INPUT_MESSAGE && whole) || job.file)
+		python_child_text(&job, &said, &unused);
+	refuse(error, "not a graph, but: %s; %s%s", input_kind_name(kind), said.text ? said.text : "",
+		input_kind_advice(kind));
+	mem_free(said.memory);
+	if (job.file)
+		close(job.file);
+	return NULL;
 }
 
 #define X(id, name, open) [INPUT_##id] = open,
@@ -188,27 +218,8 @@ struct graph *graph_open(const char *path, const struct read_options *options, s
 	size_t size;
 	const char *beginning = input_peek(input, &size);
 	enum input_kind kind = input_detect(beginning, size);
-	struct graph *graph = NULL;
-	if (open_kind[kind])
-		graph = open_kind[kind](&(struct opening) { path, input, options, kind }, error);
-	else {
-		char said[400] = "";
-		bool text = kind == INPUT_MESSAGE || kind == INPUT_JSON || kind == INPUT_SETTINGS || kind == INPUT_UNKNOWN;
-		HELD char *whole = text ? input_all(input, LOG_MOST, &size, NULL) : NULL;
-		if (whole && input_detect(whole, size) == INPUT_MESSAGE) {
-			kind = INPUT_MESSAGE;
-			out_of_memory_says(whole, said, sizeof said);
-		}
-		int weights = kind == INPUT_WEIGHTS ? plain_file(path, &size) : -1;
-		void *mapped = weights < 0 ? MAP_FAILED : mmap(NULL, size, PROT_READ, MAP_PRIVATE, weights, 0);
-		if (mapped != MAP_FAILED) {
-			weights_say(mapped, size, said, sizeof said);
-			munmap(mapped, size);
-		}
-		if (weights >= 0)
-			close(weights);
-		refuse(error, "not a graph, but: %s; %s%s", input_kind_name(kind), said, input_kind_advice(kind));
-	}
+	struct graph *(*opens)(const struct opening *, struct error *) = open_kind[kind] ? open_kind[kind] : open_other;
+	struct graph *graph = opens(&(struct opening){ path, input, options, kind }, error);
 	input_close(input);
 	if (graph && !graph->about.intake.format)
 		graph->about.intake.format = input_kind_name(kind);

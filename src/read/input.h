@@ -15,10 +15,8 @@
  *     dot_child     runs tidemark-dot, which draws
  *     python_child  runs the readers in Python, in src/read/python
  *     plan_file     plan files as JSON
- *     out_of_memory  the text of an out-of-memory error
  *     launch        reads launchers' configurations
  *     launch_keys   their keys, launch_keys.txt
- *     weights        the header of a safetensors file
  *     rules_file    reads a user's operator rules
  *     schedule_csv  reads schedules of torch.distributed.pipelining */
 #pragma once

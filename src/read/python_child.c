@@ -60,8 +60,6 @@ static char *python_child_types(void)
 	return NULL;
 }
 
-struct python_job { const char *name, *folder, *data; size_t size; int file; const struct read_options *options; };
-
 static enum status python_child_run(const struct python_job *job, struct child_result *result, struct error *error)
 {
 	static const struct read_options as_it_is;
@@ -111,22 +109,15 @@ static char *python_child_choice(char *at, uint32_t *graph, char **list)
 	return at;
 }
 
-static enum status python_child_ask(const struct python_job *job, struct python_text *text, struct error *error)
+enum status python_child_text(const struct python_job *job, struct python_text *text, struct error *error)
 {
 	struct child_result result = { 0 };
 	*text = (struct python_text){ 0 };
-	TRY(python_child_run(job, &result, error));
+	TRY(error_set(error, python_child_run(job, &result, error)));
 	text->memory = result.output;
 	text->text = python_child_choice(result.output, &text->number, &text->list);
 	text->length = result.length - (size_t)(text->text - result.output);
 	return OK;
-}
-
-enum status python_child_text(const char *name, const char *data, size_t size, const struct read_options *options,
-	struct python_text *text, struct error *error)
-{
-	const struct python_job job = { .name = name, .data = data, .size = size, .options = options };
-	return error_set(error, python_child_ask(&job, text, error));
 }
 
 struct graph *graph_of_several(struct graph *graph, uint32_t number, bool asked, const char *list, struct error *error)
@@ -142,10 +133,10 @@ struct graph *graph_of_several(struct graph *graph, uint32_t number, bool asked,
 	return NULL;
 }
 
-static struct graph *python_child_read(const struct python_job *job, struct error *error)
+struct graph *python_child_graph(const struct python_job *job, struct error *error)
 {
 	struct python_text text;
-	if (error_set(error, python_child_ask(job, &text, error)) != OK)
+	if (python_child_text(job, &text, error) != OK)
 		return NULL;
 	struct source source = source_of_text(&(struct text_left){ text.text, text.length });
 	struct graph *graph = native_read(&source, error);
@@ -155,25 +146,4 @@ static struct graph *python_child_read(const struct python_job *job, struct erro
 		graph = graph_of_several(graph, text.number, job->options->graph > 0, text.list, error);
 	mem_free(text.memory);
 	return graph;
-}
-
-struct graph *python_child_graph(
-	const char *name, const char *data, size_t size, const struct read_options *options, struct error *error)
-{
-	const struct python_job job = { .name = name, .data = data, .size = size, .options = options };
-	return python_child_read(&job, error);
-}
-
-struct graph *python_child_file(
-	const char *name, int file, const struct read_options *options, struct error *error)
-{
-	const struct python_job job = { .name = name, .file = file, .options = options };
-	return python_child_read(&job, error);
-}
-
-struct graph *python_child_folder(
-	const char *name, const char *folder, const struct read_options *options, struct error *error)
-{
-	const struct python_job job = { .name = name, .folder = folder, .options = options };
-	return python_child_read(&job, error);
 }

@@ -1,5 +1,6 @@
 """What readers share: options, the records of a graph in the native format, dtypes, placements, JSON."""
 import json
+import mmap
 
 DIMS_MOST = 16
 MESH_AXES = 4
@@ -111,6 +112,23 @@ def unique(name, taken, stem=None):
         middle = (most + unused) // 2
         most, unused = (middle, unused) if f"{stem}'{middle}" in taken else (most, middle)
     return f"{stem}'{unused}"
+
+
+def content(stream):
+    """All of a stream. A file is mapped: of weights no page is read."""
+    try:
+        return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
+    except (OSError, ValueError):   # no file
+        return memoryview(stream.read())
+
+
+def size_text(size):
+    """Bytes as the program writes them: 2.00 GiB, 15.9 GiB, 168 MiB."""
+    unit, value = 0, float(size)
+    while value >= 1024 and unit < 5:
+        unit, value = unit + 1, value / 1024
+    digits = 0 if not unit or value >= 99.95 else 1 if value >= 9.995 else 2
+    return f"{value:.{digits}f} " + ("B", "KiB", "MiB", "GiB", "TiB", "PiB")[unit]
 
 
 # ---- placements ----

@@ -3,10 +3,9 @@
 Sizes are the file's (value_info), or follow from operands (onnx_shapes, onnx_arrays) as onnx.shape_inference's do with
 data_prop. --dim gives symbolic dims a size; what stays unknown is counted. Field numbers are those of onnx.proto.
 """
-import mmap
 import re
 
-from draft import BITS, BYTES_MOST, DIMS_MOST, Bad, Draft, unique
+from draft import BITS, BYTES_MOST, DIMS_MOST, Bad, Draft, content, unique
 from onnx_node import Node, Value, dtype_of, held, read_tensor
 from onnx_shapes import infer
 from wire import fields, signed, text_of
@@ -284,14 +283,6 @@ def opset_of(imports):
         if text_of(said.get(1, b"")) in ("", "ai.onnx"):
             version = said.get(2, 0)
     return version
-
-
-def content(stream):
-    """All of a stream. A file is mapped: of weights no page is read."""
-    try:
-        return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
-    except (OSError, ValueError):   # no file
-        return memoryview(stream.read())
 
 
 def read(stream, options):

@@ -8,7 +8,8 @@ import gc
 import os
 import sys
 
-READERS = ("autoparallel", "dot", "exported", "families", "fx", "hlo", "inductor", "onnx", "tflite", "tvm")
+READERS = ("autoparallel", "dot", "exported", "families", "fx", "hlo", "inductor", "message", "onnx", "tflite", "tvm",
+           "weights")
 MEMORY = 4 << 30   # bytes
 SECONDS = 120      # of processor time; tidemark watches the clock
 

@@ -53,7 +53,7 @@ Test(autoparallel, every_axis_that_differs_has_an_op)
 		" \"inputs\": [{\"name\": \"x\", \"src_placement\": \"S(0)S(1)\", \"dst_placement\": \"RR\"}]}]}";
 	struct error error = { 0 };
 	OWN(graph) *graph =
-		python_child_graph("autoparallel", text, sizeof text - 1, &(struct read_options){ .graph = 0 }, &error);
+		python_child_graph(&(struct python_job){ .name = "autoparallel", .data = text, .size = sizeof text - 1 }, &error);
 	cr_assert(graph, "%s", error.text);
 	cr_expect_eq(graph->ops, 3);
 	cr_expect_eq(bytes_of(graph, "x as RR along tp"), 4 * 16 * 4);

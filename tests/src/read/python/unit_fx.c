@@ -13,7 +13,7 @@ static struct graph *step_of_text(
 	struct read_options options = { .graph = wanted };
 	for (; dim && *dim; dim += strcspn(dim, " "), dim += *dim == ' ')
 		snprintf(options.dim[options.dims++], sizeof *options.dim, "%.*s", (int)strcspn(dim, " "), dim);
-	return python_child_graph("fx", text, size, &options, error);
+	return python_child_graph(&(struct python_job){ .name = "fx", .data = text, .size = size, .options = &options }, error);
 }
 
 static struct graph *step_of(const char *path, uint32_t wanted, const char *dim, struct error *error)
