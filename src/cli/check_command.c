@@ -232,7 +232,7 @@ static enum status check_rest(struct result_check *check)
 {
 	const struct layout_request *request = &check->request;
 	bool limited = json_is_boolean(json_object_get(check->file, "limited"));
-	TRY(members_check(check->file, MEMBERS, COUNT_OF(MEMBERS), request->snapshot ? OF_SNAPSHOT : 0,
+	TRY(members_check(check->file, MEMBERS, COUNT_OF(MEMBERS), request->said ? OF_SNAPSHOT : 0,
 		check->error));
 	if (!limited || !json_is_number(json_object_get(check->file, "seconds")))
 		return layout_check_bad(check, "\"limited\" or \"seconds\" is missing");
@@ -244,13 +244,13 @@ static enum status check_rest(struct result_check *check)
 		return fail(check->error, INFEASIBLE, "\"infeasible\" contradicts the bound and the capacity");
 	json_memory_failed();
 	enum status status = OK;
-	json_t *snapshot = request->snapshot ? snapshot_json(&request->report, arena) : NULL;
-	if (request->snapshot && (!snapshot || json_memory_failed()))
+	json_t *snapshot = request->said ? snapshot_json(request->said, arena) : NULL;
+	if (request->said && (!snapshot || json_memory_failed()))
 		status = fail_memory(check->error);
 	else if (snapshot && !json_equal(json_object_get(check->file, "snapshot"), snapshot))
 		status = fail(check->error, INFEASIBLE, "\"snapshot\" is not what the snapshot says");
 	json_decref(snapshot);
-	if (status == OK && request->snapshot)
+	if (status == OK && request->said)
 		report_passed(check->report, "what the snapshot itself says");
 	return status;
 }
@@ -290,7 +290,7 @@ static enum status check_all(struct result_check *check, const char *buffers_pat
 	TRY(check->file ? layout_check_take_asked(check) : OK);
 	TRY(take_wanted(check));
 	TRY(layout_read(&check->request, buffers_path, &check->csv, check->error));
-	if (check->request.snapshot)
+	if (check->request.said)
 		TRY(snapshot_rows(&check->csv, check->error));
 	if (!ROOM(&check->arena, check->offset, check->csv.buffers.n))
 		return fail_memory(check->error);
@@ -323,6 +323,7 @@ static enum status layout_check_file(const char *buffers_path, const char *resul
 	*outcome = (struct check_outcome){ .partly = check.request.seconds > 0 };
 	input_close(result);
 	buffers_csv_free(&check.csv);
+	json_decref(check.request.said);
 	json_decref(file);
 	arena_free(&check.arena);
 	return status;

@@ -95,7 +95,7 @@ static bool layout_command_write_csv(
 {
 	struct output output;
 	struct error error = { 0 };
-	if (!request->line.output && (request->line.json || request->asked.snapshot))
+	if (!request->line.output && (request->line.json || request->asked.said))
 		return true;
 	enum status status = output_open(&output, request->line.output, true, &error);
 	if (status == OK) {
@@ -185,10 +185,10 @@ static enum status fail_wrong(const struct request *request, enum status status,
 /* Of a snapshot, unless standard output is for something else. False: it can't be written. */
 static bool layout_command_write_card(const struct request *request, const struct layout *layout, bool limited)
 {
-	if (!request->asked.snapshot || request->line.json ||
+	if (!request->asked.said || request->line.json ||
 		(request->line.output && strcmp(request->line.output, "-") == 0))
 		return true;
-	snapshot_print(&request->asked.report, request->asked.options.alignment, layout->offset ? layout : NULL, stdout);
+	snapshot_print(request->asked.said, request->asked.options.alignment, layout->offset ? layout : NULL, stdout);
 	if (layout->offset && limited)
 		printf("  %-22s the time ended: with more, a smaller arena may be found\n", "cut short");
 	return flush_json(true);
@@ -252,7 +252,7 @@ static enum status name_buffers(
 	const struct request *request, struct buffers_csv *csv, enum status status, struct error *error)
 {
 	bool asked = request->line.json || request->line.output || status == INFEASIBLE;
-	return request->asked.snapshot && asked && !csv->id ? snapshot_rows(csv, error) : OK;
+	return request->asked.said && asked && !csv->id ? snapshot_rows(csv, error) : OK;
 }
 
 static int layout_command_solve(const struct request *request, struct buffers_csv *csv)
@@ -292,5 +292,6 @@ int layout_command(int argc, char **argv)
 		exit_status = layout_command_solve(&request, &csv);
 	}
 	buffers_csv_free(&csv);
+	json_decref(request.asked.said);
 	return exit_status;
 }

@@ -16,20 +16,16 @@ bool layout_parse_bytes(const char *text, int64_t *bytes)
 
 /* ---- reading ---- */
 
-/* Snapshots are read as a stream: a recording may have gigabytes. */
 static enum status read_snapshot(
 	struct layout_request *request, struct input *input, bool trace, struct buffers_csv *csv, struct error *error)
 {
-	struct snapshot snapshot;
-	enum status status = snapshot_of_input(input, trace, &snapshot, error);
-	if (status == OK)
-		status = snapshot_buffers(&snapshot, request->device, csv, &request->report.facts, error);
-	if (status == OK)
-		status = snapshot_addresses(&snapshot, &request->report.facts, csv, error);
-	if (status == OK && snapshot_report_places(&request->report, &snapshot, csv) != OK)
-		status = fail_memory(error);
-	snapshot_free(&snapshot);
-	request->snapshot = true;
+	OWN(snapshot) snapshot = { 0 };
+	const struct read_options options = { .device = (uint32_t)(request->device + 1) };
+	struct python_job job = { .name = trace ? "kineto" : "snapshot", .options = &options };
+	HELD char *data = input_all(input, INPUT_MOST, &job.size, error);
+	job.data = data;
+	enum status status = data ? snapshot_read(&job, csv, &snapshot, error) : error->status;
+	request->said = json_incref(json_object_get(snapshot.head, "said"));
 	if (request->options.alignment == 0)
 		request->options.alignment = SNAPSHOT_ALIGNMENT;
 	return status;
@@ -139,7 +135,7 @@ json_t *layout_json(const struct layout_request *request, const struct buffers_c
 		"strategy", layout->strategy, "infeasible", infeasible, "arena_bytes", (json_int_t)layout->arena, "bound_bytes",
 		(json_int_t)layout->proof.bound, "load_bytes", (json_int_t)layout->load, "proved", proof_closed(&layout->proof),
 		"limited", limited, "seconds", time, "certificate", certificate, "offsets", offset_list(csv, layout->offset));
-	if (object && request->snapshot)
-		json_object_set_new(object, "snapshot", snapshot_json(&request->report, layout->arena));
+	if (object && request->said)
+		json_object_set_new(object, "snapshot", snapshot_json(request->said, layout->arena));
 	return object;
 }

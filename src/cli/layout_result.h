@@ -5,30 +5,15 @@
 #include <jansson.h>
 
 #include "src/read/input.h"
-#include "src/read/snapshot/snapshot.h"
+#include "src/read/snapshot.h"
 
 /* layout_snapshot: what `tidemark layout` says of a PyTorch memory snapshot. */
 
-/* What is said of a snapshot: its facts, and the places in the source that hold most at its peak. */
-#define SNAPSHOT_PLACES 10
-struct snapshot_report {
-	struct snapshot_facts facts;
-	uint32_t places;
-	struct {
-		char text[200];
-		int64_t bytes;
-		uint32_t buffers;
-	} place[SNAPSHOT_PLACES]; /* text: "" without a stack trace */
-};
-
-/* Fills places from the facts. OK or NO_MEMORY. */
-enum status snapshot_report_places(
-	struct snapshot_report *report, const struct snapshot *snapshot, const struct buffers_csv *csv);
-/* The facts as members of a JSON object; NULL when out of memory. */
-json_t *snapshot_json(const struct snapshot_report *report, int64_t arena);
+/* What the trace says itself, and what an arena saves; NULL when out of memory. */
+json_t *snapshot_json(json_t *said, int64_t arena);
 /* Some lines: what the trace had, what the plan needs, what fragmentation cost, who holds the peak. layout: NULL where
  * none was found. */
-void snapshot_print(const struct snapshot_report *report, int64_t alignment, const struct layout *layout, FILE *stream);
+void snapshot_print(const json_t *said, int64_t alignment, const struct layout *layout, FILE *stream);
 
 /* Without --time the exact search stops at this effort: some ten seconds. */
 #define COMMAND_EFFORT LAYOUT_EFFORT(5)
@@ -38,8 +23,7 @@ struct layout_request {
 	struct layout_options options;
 	int64_t device; /* of a snapshot, -1: any */
 	double seconds; /* of --time, 0: none */
-	bool snapshot;  /* it was read from one */
-	struct snapshot_report report; /* of it */
+	json_t *said;   /* what a snapshot says itself, to be freed; NULL: the buffers are a CSV's */
 };
 
 /* Bytes, at least one, with the units of knobs. */

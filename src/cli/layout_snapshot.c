@@ -2,58 +2,19 @@
 #include <inttypes.h>
 
 #include "layout_result.h"
-#include "src/base/safe_text.h"
 #include "src/base/words.h"
 
-enum status snapshot_report_places(
-	struct snapshot_report *report, const struct snapshot *snapshot, const struct buffers_csv *csv)
+static int64_t snapshot_said(const json_t *said, const char *key)
 {
-	struct snapshot_holder holder[SNAPSHOT_PLACES];
-	uint32_t count = snapshot->stacks.frames ? snapshot_holders(snapshot, csv, &report->facts, holder, SNAPSHOT_PLACES)
-		: 0;
-	if (count == NONE)
-		return NO_MEMORY;
-	report->places = count;
-	FOR(i, count) {
-		stacks_frame_text(&snapshot->stacks, holder[i].frame, report->place[i].text, sizeof report->place[i].text);
-		report->place[i].bytes = holder[i].bytes;
-		report->place[i].buffers = holder[i].buffers;
-	}
-	return OK;
+	return json_integer_value(json_object_get(said, key));
 }
 
-/* Reserved beyond what was allocated at most. */
-static int64_t fragmentation(const struct snapshot_facts *facts)
+json_t *snapshot_json(json_t *said, int64_t arena)
 {
-	return facts->reserved > facts->rounded_peak ? facts->reserved - facts->rounded_peak : 0;
-}
-
-static json_t *places_json(const struct snapshot_report *report)
-{
-	json_t *list = json_array();
-	FOR(i, report->places) {
-		char clean[800];
-		text_clean(report->place[i].text, clean, sizeof clean);
-		json_array_append_new(list,
-			json_pack("{s:s, s:I, s:I}", "place", clean, "bytes", (json_int_t)report->place[i].bytes, "buffers",
-				(json_int_t)report->place[i].buffers));
-	}
-	return list;
-}
-
-json_t *snapshot_json(const struct snapshot_report *report, int64_t arena)
-{
-	const struct snapshot_facts *facts = &report->facts;
-	json_t *object = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "device",
-		(json_int_t)facts->device, "devices", (json_int_t)facts->devices, "events", (json_int_t)facts->events,
-		"buffers", (json_int_t)facts->buffers, "before", (json_int_t)facts->before, "after", (json_int_t)facts->after,
-		"peak_bytes", (json_int_t)facts->peak, "allocated_bytes", (json_int_t)facts->rounded_peak, "reserved_bytes",
-		(json_int_t)facts->reserved, "fragmentation_bytes", (json_int_t)fragmentation(facts), "saved_bytes",
-		(json_int_t)(facts->reserved ? facts->reserved - arena : 0));
-	if (object && *facts->grows)
-		json_object_set_new(object, "grows", json_string(facts->grows));
+	json_t *object = json_copy(said);
+	int64_t reserved = snapshot_said(said, "reserved_bytes");
 	if (object)
-		json_object_set_new(object, "peak_places", places_json(report));
+		json_object_set_new(object, "saved_bytes", json_integer(reserved ? reserved - arena : 0));
 	return object;
 }
 
@@ -63,32 +24,34 @@ static void print_bytes(FILE *stream, const char *what, int64_t bytes, const cha
 		*remark ? "; " : "", remark);
 }
 
-static void print_head(const struct snapshot_facts *facts, FILE *stream)
+static void print_head(const json_t *said, FILE *stream)
 {
-	fprintf(stream, "PyTorch memory snapshot: %" PRIu32 " buffers in %" PRIu32 " events of device %" PRIu32,
-		facts->buffers, facts->events, facts->device);
-	if (facts->devices > 1)
-		fprintf(stream, " (of %" PRIu32 " with events; --device N takes another)", facts->devices);
-	fprintf(stream, "\n%" PRIu32 " of them were there before the first event, %" PRIu32 " are behind the last\n",
-		facts->before, facts->after);
+	int64_t devices = snapshot_said(said, "devices");
+	fprintf(stream, "PyTorch memory snapshot: %" PRId64 " buffers in %" PRId64 " events of device %" PRId64,
+		snapshot_said(said, "buffers"), snapshot_said(said, "events"), snapshot_said(said, "device"));
+	if (devices > 1)
+		fprintf(stream, " (of %" PRId64 " with events; --device N takes another)", devices);
+	fprintf(stream, "\n%" PRId64 " of them were there before the first event, %" PRId64 " are behind the last\n",
+		snapshot_said(said, "before"), snapshot_said(said, "after"));
 }
 
 /* The places that hold most of what was asked for at the peak. */
-static void print_places(const struct snapshot_report *report, FILE *stream)
+static void print_places(const json_t *said, FILE *stream)
 {
-	if (report->places)
+	const json_t *places = json_object_get(said, "peak_places"), *place;
+	size_t i;
+	if (json_array_size(places))
 		fputs("\nalive at the peak, by the program's place that asked for it\n", stream);
-	FOR(i, report->places) {
-		char clean[800];
-		fprintf(stream, "  %12s  %5.1f %%  %7" PRIu32 " buffer%s  %s\n",
-			BYTES(report->place[i].bytes),
-			100 * (double)report->place[i].bytes / (double)report->facts.peak, report->place[i].buffers,
-			report->place[i].buffers == 1 ? " " : "s",
-			*report->place[i].text ? text_clean(report->place[i].text, clean, sizeof clean) : "without a stack trace");
+	json_array_foreach(places, i, place) {
+		int64_t bytes = snapshot_said(place, "bytes"), buffers = snapshot_said(place, "buffers");
+		const char *text = json_string_value(json_object_get(place, "place"));
+		fprintf(stream, "  %12s  %5.1f %%  %7" PRId64 " buffer%s  %s\n", BYTES(bytes),
+			100 * (double)bytes / (double)snapshot_said(said, "peak_bytes"), buffers, buffers == 1 ? " " : "s",
+			text && *text ? text : "without a stack trace");
 	}
 }
 
-static void print_plan(const struct snapshot_facts *facts, int64_t alignment, const struct layout *layout, FILE *stream)
+static void print_plan(int64_t reserved, int64_t alignment, const struct layout *layout, FILE *stream)
 {
 	char remark[120] = "";
 	snprintf(
@@ -96,29 +59,29 @@ static void print_plan(const struct snapshot_facts *facts, int64_t alignment, co
 	print_bytes(stream, "arena", layout->arena, remark);
 	print_bytes(stream, "bound", layout->proof.bound,
 		proof_closed(&layout->proof) ? "proved: no layout needs less than the arena" : "no layout needs less");
-	if (facts->reserved > layout->arena) {
-		PRINT_TO(remark, "%.1f %% of what was reserved",
-			100 * (double)(facts->reserved - layout->arena) / (double)facts->reserved);
-		print_bytes(stream, "saved", facts->reserved - layout->arena, remark);
+	if (reserved > layout->arena) {
+		PRINT_TO(remark, "%.1f %% of what was reserved", 100 * (double)(reserved - layout->arena) / (double)reserved);
+		print_bytes(stream, "saved", reserved - layout->arena, remark);
 	}
 }
 
-void snapshot_print(const struct snapshot_report *report, int64_t alignment, const struct layout *layout, FILE *stream)
+void snapshot_print(const json_t *said, int64_t alignment, const struct layout *layout, FILE *stream)
 {
-	const struct snapshot_facts *facts = &report->facts;
+	int64_t reserved = snapshot_said(said, "reserved_bytes"), lost = snapshot_said(said, "fragmentation_bytes");
+	const char *grows = json_string_value(json_object_get(said, "grows"));
 	char remark[120] = "";
-	print_head(facts, stream);
-	print_bytes(stream, "asked for", facts->peak, "the trace's peak, sizes as they were asked for");
-	print_bytes(stream, "allocated", facts->rounded_peak, "the same, rounded up to 512 each");
-	if (facts->reserved) {
-		print_bytes(stream, "reserved", facts->reserved, "the most that segments had");
-		PRINT_TO(remark, "%.1f %% of what was reserved",
-			100 * (double)fragmentation(facts) / (double)facts->reserved);
-		print_bytes(stream, "fragmentation", fragmentation(facts), remark);
+	print_head(said, stream);
+	print_bytes(stream, "asked for", snapshot_said(said, "peak_bytes"),
+		"the trace's peak, sizes as they were asked for");
+	print_bytes(stream, "allocated", snapshot_said(said, "allocated_bytes"), "the same, rounded up to 512 each");
+	if (reserved) {
+		print_bytes(stream, "reserved", reserved, "the most that segments had");
+		PRINT_TO(remark, "%.1f %% of what was reserved", 100 * (double)lost / (double)reserved);
+		print_bytes(stream, "fragmentation", lost, remark);
 	}
-	if (*facts->grows)
-		fprintf(stream, "%-14s  %s\n", "grows", facts->grows);
+	if (grows)
+		fprintf(stream, "%-14s  %s\n", "grows", grows);
 	if (layout)
-		print_plan(facts, alignment, layout, stream);
-	print_places(report, stream);
+		print_plan(reserved, alignment, layout, stream);
+	print_places(said, stream);
 }

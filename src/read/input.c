@@ -7,8 +7,8 @@
 #include "dot_child.h"
 #include "input.h"
 #include "native.h"
+#include "snapshot.h"
 #include "src/read/hlo/hlo.h"
-#include "src/read/snapshot/snapshot.h"
 
 #define TEXT_MOST ((size_t)1 << 30) /* bytes of a format that is not read as a stream */
 #define LOG_MOST ((size_t)1 << 24)  /* bytes of a log that are looked through for an error */
@@ -129,12 +129,14 @@ static struct graph *open_hlo(const struct opening *opening, struct error *error
 
 static struct graph *open_events(const struct opening *opening, struct error *error)
 {
-	struct snapshot snapshot;
-	struct graph *graph = NULL;
-	if (snapshot_of_input(opening->input, opening->kind == INPUT_TRACE, &snapshot, error) == OK)
-		graph = snapshot_graph(&snapshot, opening->options->graph, SNAPSHOT_ALLOCS_MOST, error);
-	snapshot_free(&snapshot);
-	return graph;
+	OWN(buffers_csv) csv = { 0 };
+	OWN(snapshot) snapshot = { 0 };
+	struct python_job job = { .name = opening->kind == INPUT_TRACE ? "kineto" : "snapshot" };
+	HELD char *text = give_python(opening, &job, error);
+	bool fine = (text || job.file) && snapshot_read(&job, &csv, &snapshot, error) == OK;
+	if (job.file)
+		close(job.file);
+	return fine ? snapshot_graph(&snapshot, &csv, SNAPSHOT_ALLOCS_MOST, opening->options->graph > 0, error) : NULL;
 }
 
 /* The module of a folder of XLA dumps. */

@@ -1,6 +1,6 @@
 /* input.h: opens graph files: plain or gz, "-" for standard input, the format found by content.
  *
- * Formats with several files have a room of their own below this one: hlo, snapshot, problems; python.
+ * Formats with several files have a room of their own below this one: hlo, problems; python.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     read_options  how graphs are read, where a file leaves it open
@@ -14,6 +14,9 @@
  *     argument_members  what captured ops are called with
  *     dot_child     runs tidemark-dot, which draws
  *     python_child  runs the readers in Python, in src/read/python
+ *     snapshot      what the readers of memory snapshots and traces say, as buffers
+ *     snapshot_groups  the allocations of a long trace in groups
+ *     snapshot_graph  a trace as a graph
  *     plan_file     plan files as JSON
  *     launch        reads launchers' configurations
  *     launch_keys   their keys, launch_keys.txt

@@ -65,9 +65,9 @@ static enum status python_child_run(const struct python_job *job, struct child_r
 	static const struct read_options as_it_is;
 	const struct read_options *options = job->options ? job->options : &as_it_is;
 	char path[PROGRAM_PATH_BYTES + 64], folder[PROGRAM_PATH_BYTES + 64];
-	char graph[WORD_BYTES], dim[READ_DIMS_MOST][WORD_BYTES];
+	char graph[WORD_BYTES], device[WORD_BYTES], dim[READ_DIMS_MOST][WORD_BYTES];
 	const struct child_limits limits = { .milliseconds = 150000, .file = job->file };
-	const char *arguments[READ_DIMS_MOST + 10] = { "python3", "-I", "-S", "-B", path, job->name };
+	const char *arguments[READ_DIMS_MOST + 11] = { "python3", "-I", "-S", "-B", path, job->name };
 	size_t count = 6;
 	TRY(python_child_find(path, sizeof path, error));
 	char *types = python_child_types();
@@ -76,6 +76,8 @@ static enum status python_child_run(const struct python_job *job, struct child_r
 	arguments[count++] = types;
 	PRINT_TO(graph, "--graph=%u", options->graph);
 	arguments[count++] = graph;
+	if (options->device && PRINT_TO(device, "--device=%u", options->device - 1))
+		arguments[count++] = device;
 	FOR(i, options->dims) {
 		PRINT_TO(dim[i], "--dim=%s", options->dim[i]);
 		arguments[count++] = dim[i];

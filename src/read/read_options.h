@@ -9,6 +9,7 @@
 struct read_options {
 	bool open_fusions; /* of HLO: an op for each instruction in a fusion */
 	uint32_t graph;    /* of a log: which of its graphs, from 1; 0: the largest step */
+	uint32_t device;   /* of a snapshot: which of its devices, from 1; 0: as `graph` says */
 	uint32_t dims;
 	char dim[READ_DIMS_MOST][64]; /* "batch=8": sizes of symbolic dims */
 };

@@ -1,6 +1,7 @@
 """What readers share: options, the records of a graph in the native format, dtypes, placements, JSON."""
 import json
 import mmap
+from functools import partial
 
 DIMS_MOST = 16
 MESH_AXES = 4
@@ -22,14 +23,16 @@ class Bad(Exception):
 
 
 class Options:
-    """What tidemark says of how to read: --types=..., --graph=N, --dim=NAME=SIZE, --folder=PATH."""
+    """What tidemark says of how to read: --types=..., --graph=N, --device=N, --dim=NAME=SIZE, --folder=PATH."""
 
     def __init__(self, words):
-        self.graph, self.dims, self.folder, types = 0, [], None, ""
+        self.graph, self.device, self.dims, self.folder, types = 0, None, [], None, ""
         for word in words:
             key, _, value = word.partition("=")
             if key == "--graph":
                 self.graph = int(value)
+            elif key == "--device":
+                self.device = int(value)
             elif key == "--dim":
                 self.dims.append(value)
             elif key == "--folder":
@@ -200,10 +203,10 @@ def no_duplicates(pairs):
     return members
 
 
-def whole(digits):
+def whole(digits, most=INT_MOST):
     """A whole number of 64 bits."""
-    number = int(digits) if len(digits) < 25 else INT_MOST + 1
-    if not -INT_MOST - 1 <= number <= INT_MOST:
+    number = int(digits) if len(digits) < 25 else most + 1
+    if not -INT_MOST - 1 <= number <= most:
         raise Bad("not JSON: a number is too large")
     return number
 
@@ -220,15 +223,16 @@ def strange(_word):
     raise Bad("not JSON: a value, a comma or a bracket is missing or wrong")
 
 
-def read_json(stream, numbers=strange):
-    """The value that a stream holds; Bad with the line where it isn't JSON. numbers: what NaN and Infinity are."""
+def read_json(stream, numbers=strange, most=INT_MOST):
+    """The value that a stream holds; Bad with the line where it isn't JSON. numbers: what NaN and Infinity are; most: the
+    largest whole number."""
     data = stream.read()
     try:
         text = data.decode("utf-8-sig")
         if "\\u0000" in text:   # a native graph has none either
             raise Bad("not JSON: a text in it has a NUL", text.count("\n", 0, text.index("\\u0000")) + 1)
         return json.loads(
-            text, object_pairs_hook=no_duplicates, parse_int=whole, parse_float=real, parse_constant=numbers)
+            text, object_pairs_hook=no_duplicates, parse_int=partial(whole, most=most), parse_float=real, parse_constant=numbers)
     except UnicodeDecodeError as fault:
         raise Bad("not JSON: it has bytes that are not UTF-8", data.count(b"\n", 0, fault.start) + 1) from None
     except json.JSONDecodeError as fault:

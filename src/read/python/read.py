@@ -8,8 +8,8 @@ import gc
 import os
 import sys
 
-READERS = ("autoparallel", "dot", "exported", "families", "fx", "hlo", "inductor", "message", "onnx", "tflite", "tvm",
-           "weights")
+READERS = ("autoparallel", "dot", "exported", "families", "fx", "hlo", "inductor", "kineto", "message", "onnx",
+           "snapshot", "tflite", "tvm", "weights")
 MEMORY = 4 << 30   # bytes
 SECONDS = 120      # of processor time; tidemark watches the clock
 
@@ -45,7 +45,7 @@ def main():
         if name not in READERS:
             say(4, "there is no reader " + name)
         parts = __import__(name).read(sys.stdin.buffer, options)
-        sys.stdout.buffer.write("".join(parts).encode("utf-8", "replace"))
+        sys.stdout.buffer.write(b"".join(part.encode("utf-8", "replace") if isinstance(part, str) else part for part in parts))
         sys.stdout.buffer.flush()
     except Bad as bad:
         say(3, bad.text, bad.line)

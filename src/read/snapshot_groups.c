@@ -1,4 +1,5 @@
-/* groups.c: the allocations of a long trace in groups, few where memory is near its peak and many where it is far away.
+/* snapshot_groups.c: the allocations of a long trace in groups, few where memory is near its peak and many where it is
+ * far away.
  *
  * What is alive somewhere within a group counts in all of it; what comes and goes within it lies in a workspace, for
  * which a layout is found. So a group takes more than the trace does at any moment. Groups begin equally long and are
@@ -10,7 +11,7 @@
 
 struct grouping {
 	const struct buffers *buffers;
-	const struct snapshot_facts *facts;
+	const struct snapshot *snapshot;
 	struct snapshot_groups *groups;
 	size_t group_room, workspace_room;
 };
@@ -24,13 +25,13 @@ static int64_t snapshot_groups_rounded(const struct grouping *grouping, uint32_t
 static int64_t snapshot_groups_end_of(const struct grouping *grouping, uint32_t alloc)
 {
 	const struct snapshot_groups *groups = grouping->groups;
-	return alloc < groups->allocs ? grouping->buffers->lower[groups->alloc[alloc]] : grouping->facts->events;
+	return alloc < groups->allocs ? grouping->buffers->lower[groups->alloc[alloc]] : grouping->snapshot->events;
 }
 
-bool snapshot_within(const struct buffers *buffers, const struct snapshot_facts *facts, uint32_t buffer, int64_t end)
+bool snapshot_within(const struct buffers *buffers, const struct snapshot *snapshot, uint32_t buffer, int64_t end)
 {
-	bool at_peak = buffers->lower[buffer] <= facts->peak_event && facts->peak_event < buffers->upper[buffer];
-	return buffers->upper[buffer] < facts->events && buffers->upper[buffer] <= end && !at_peak;
+	bool at_peak = buffers->lower[buffer] <= snapshot->peak_event && snapshot->peak_event < buffers->upper[buffer];
+	return buffers->upper[buffer] < snapshot->events && buffers->upper[buffer] <= end && !at_peak;
 }
 
 /* A memory for what comes and goes within a group. */
@@ -47,7 +48,7 @@ static enum status snapshot_groups_find_workspace(
 	NEED(within.lower && within.upper && within.size);
 	FOR_FROM(i, from, to) {
 		uint32_t buffer = grouping->groups->alloc[i];
-		if (!snapshot_within(all, grouping->facts, buffer, end))
+		if (!snapshot_within(all, grouping->snapshot, buffer, end))
 			continue;
 		within.lower[within.n] = all->lower[buffer];
 		within.upper[within.n] = all->upper[buffer];
@@ -70,12 +71,12 @@ static enum status snapshot_groups_weigh(
 	const struct grouping *grouping, uint32_t from, uint32_t to, int64_t *bytes, int64_t *workspace)
 {
 	int64_t end = snapshot_groups_end_of(grouping, to);
-	*bytes = grouping->facts->alive[grouping->groups->alloc[from]];
+	*bytes = grouping->snapshot->alive[grouping->groups->alloc[from]];
 	*workspace = 0;
 	FOR_FROM(i, from, to)
-		if (to - from == 1 || !snapshot_within(grouping->buffers, grouping->facts, grouping->groups->alloc[i], end))
+		if (to - from == 1 || !snapshot_within(grouping->buffers, grouping->snapshot, grouping->groups->alloc[i], end))
 			*bytes += snapshot_groups_rounded(grouping, grouping->groups->alloc[i]);
-	if (to - from == 1 || *bytes > grouping->facts->rounded_peak)
+	if (to - from == 1 || *bytes > grouping->snapshot->peak)
 		return OK;
 	enum status status = snapshot_groups_find_workspace(grouping, from, to, workspace);
 	*bytes += *workspace;
@@ -98,7 +99,7 @@ static enum status snapshot_groups_halve(struct grouping *grouping, uint32_t fro
 {
 	int64_t bytes, workspace;
 	enum status status = snapshot_groups_weigh(grouping, from, to, &bytes, &workspace);
-	if (status != OK || to - from == 1 || bytes <= grouping->facts->rounded_peak)
+	if (status != OK || to - from == 1 || bytes <= grouping->snapshot->peak)
 		return status == OK ? snapshot_groups_add(grouping, from, workspace) : status;
 	uint32_t middle = from + (to - from) / 2;
 	status = snapshot_groups_halve(grouping, from, middle);
@@ -106,12 +107,12 @@ static enum status snapshot_groups_halve(struct grouping *grouping, uint32_t fro
 }
 
 enum status snapshot_group(
-	const struct buffers *buffers, const struct snapshot_facts *facts, uint32_t most, struct snapshot_groups *groups)
+	const struct buffers *buffers, const struct snapshot *snapshot, uint32_t most, struct snapshot_groups *groups)
 {
-	struct grouping grouping = { .buffers = buffers, .facts = facts, .groups = groups };
+	struct grouping grouping = { .buffers = buffers, .snapshot = snapshot, .groups = groups };
 	*groups = (struct snapshot_groups){ .alloc = mem_alloc(buffers->n, sizeof *groups->alloc) };
 	for (uint32_t i = 0; groups->alloc && i < buffers->n; i++)
-		if (!facts->origin[i].before)
+		if (snapshot->says[i] >= 0)
 			groups->alloc[groups->allocs++] = i;
 	uint32_t begin = SMALLER(most, GROUPS),
 			 each = groups->allocs > most ? (groups->allocs + begin - 1) / begin : 1;

@@ -1,4 +1,4 @@
-/* graph.c: a memory snapshot as a graph, and what holds its peak.
+/* snapshot_graph.c: a memory snapshot as a graph.
  *
  * Memory only grows where something is allocated. So an op for each allocation is enough: a buffer lives from its own
  * op to the last one before the event that gives it back. The ops' order is the trace's, which control dependencies
@@ -9,88 +9,24 @@
 #include "snapshot.h"
 #include "src/base/words.h"
 
-/* ---- what holds the peak ---- */
-
-static int snapshot_graph_larger(const void *a, const void *b)
-{
-	const struct snapshot_holder *left = a, *right = b;
-	if (left->bytes != right->bytes)
-		return left->bytes > right->bytes ? -1 : 1;
-	return left->frame < right->frame ? -1 : left->frame > right->frame;
-}
-
-uint32_t snapshot_holders(const struct snapshot *snapshot, const struct buffers_csv *csv,
-	const struct snapshot_facts *facts, struct snapshot_holder *holder, uint32_t most)
-{
-	const struct stacks *stacks = &snapshot->stacks;
-	struct snapshot_holder *MAKE(all, (size_t)stacks->frames + 1);
-	uint32_t count = 0;
-	if (!all)
-		return NONE;
-	FOR(i, csv->buffers.n)
-		if (csv->buffers.lower[i] <= facts->peak_event && facts->peak_event < csv->buffers.upper[i]) {
-			uint32_t frame = stacks_place(stacks, facts->origin[i].stack);
-			all[frame].bytes += csv->buffers.size[i];
-			all[frame].buffers++;
-		}
-	for (uint32_t i = 0; i <= stacks->frames; i++)
-		if (all[i].bytes) {
-			all[count] = all[i];
-			all[count++].frame = i;
-		}
-	qsort(all, count, sizeof *all, snapshot_graph_larger);
-	count = SMALLER(count, most);
-	memcpy(holder, all, count * sizeof *all);
-	mem_free(all);
-	return count;
-}
-
-/* ---- the graph ---- */
-
-/* What a stack trace says of an op. */
-struct stack_says { const char *function, *module, *src; uint8_t phase; bool known; };
-
 struct making {
 	const struct snapshot *snapshot;
 	const struct buffers_csv *csv;
-	const struct snapshot_facts *facts;
 	const struct snapshot_groups *groups;
+	const json_t *says;
+	bool placed; /* the real addresses are taken */
 	int64_t caching[2]; /* of joined buffers: what the allocator reserves, see struct intake */
 	struct draft *draft;
 	struct error *error;
 	int64_t *event; /* of each op */
 	uint32_t ops;
-	struct stack_says *says; /* [stacks + 1] */
-	struct arena arena;      /* their texts */
 };
 
-enum phase snapshot_phase(const struct stacks *stacks, uint32_t stack)
+/* The text at a place of what a stack trace says: function, module, source, phase; "" without. */
+static const char *snapshot_graph_says(const json_t *says, size_t place)
 {
-	return stacks_within(stacks, stack, "torch/optim/") || stacks_within(stacks, stack, "Optimizer.step#") ? PHASE_UPDATE
-		: stacks_within(stacks, stack, "torch/autograd/") || stacks_within(stacks, stack, "autograd::engine::") ||
-			stacks_within(stacks, stack, "torch/_tensor.py") ||
-			stacks_within(stacks, stack, "torch::autograd::Engine")
-		? PHASE_BACKWARD
-		: PHASE_FORWARD;
-}
-
-/* Of each stack trace once: there are few, of many allocations. NULL when out of memory. */
-static const struct stack_says *ask(struct making *making, uint32_t stack)
-{
-	const struct stacks *stacks = &making->snapshot->stacks;
-	struct stack_says *says = &making->says[stack];
-	if (says->known)
-		return says;
-	char src[600], module[400];
-	uint32_t place = stacks_place(stacks, stack);
-	const char *text = stacks_path(stacks, stack, module, sizeof module);
-	*says = (struct stack_says){ .function = stacks_function(stacks, place),
-		.phase = (uint8_t)snapshot_phase(stacks, stack),
-		.known = true };
-	says->module = arena_text(&making->arena, text, strlen(text));
-	text = stacks_frame_text(stacks, place, src, sizeof src);
-	says->src = place ? arena_text(&making->arena, text, strlen(text)) : NULL;
-	return says->module && (says->src || !place) ? says : NULL;
+	const char *text = json_string_value(json_array_get(says, place));
+	return text ? text : "";
 }
 
 /* Autograd's thread on a GPU has no Python frames: what comes without a trace behind a forward pass and before an
@@ -126,20 +62,21 @@ static uint32_t largest_of(const struct making *making, uint32_t group)
 /* The op that asks for a group's buffers. */
 static uint32_t snapshot_graph_add_op(struct making *making, uint32_t group)
 {
-	uint32_t buffer = largest_of(making, group), stack = making->facts->origin[buffer].stack;
-	const struct stack_says *says = ask(making, stack);
+	uint32_t buffer = largest_of(making, group);
+	int64_t which = making->snapshot->says[buffer];
+	const json_t *says = which > 0 ? json_array_get(making->says, (size_t)which - 1) : NULL;
+	const char *function = snapshot_graph_says(says, 0), *module = snapshot_graph_says(says, 1);
+	int phase = name_index(phase_names, PHASE_COUNT, snapshot_graph_says(says, 3));
 	char name[120];
-	if (!says)
-		return NONE;
-	PRINT_TO(name, "%.80s.%" PRIu32, *says->function ? says->function : "alloc", buffer);
+	PRINT_TO(name, "%.80s.%" PRIu32, *function ? function : "alloc", buffer);
 	struct op op = { .name = name,
 		.type = "alloc",
-		.module = says->module,
-		.has_module = *says->module,
+		.module = module,
+		.has_module = *module,
 		.flops = -1,
-		.src = says->src,
-		.has_phase = stack != 0,
-		.phase = says->phase,
+		.src = says ? snapshot_graph_says(says, 2) : NULL,
+		.has_phase = phase >= 0,
+		.phase = (uint8_t)LARGER(phase, 0),
 		.workspace = making->groups->workspace[group],
 		.has_workspace = making->groups->workspace[group] > 0 };
 	uint32_t id = draft_op(making->draft, &op);
@@ -177,7 +114,7 @@ static uint32_t last_before(const struct making *making, uint32_t from, int64_t 
 static uint32_t snapshot_graph_last_of(const struct making *making, uint32_t buffer, uint32_t op)
 {
 	int64_t upper = making->csv->buffers.upper[buffer];
-	return upper == making->facts->events ? NONE : last_before(making, op == NONE ? 0 : op, upper);
+	return upper == making->snapshot->events ? NONE : last_before(making, op == NONE ? 0 : op, upper);
 }
 
 /* So many buffers that live from one op to another, NONE: before the first and behind the last. */
@@ -187,7 +124,7 @@ static enum status snapshot_graph_add_tensor(
 	const struct buffers *buffers = &making->csv->buffers;
 	char name[40];
 	int64_t bytes = count == 1 ? buffers->size[*buffer] : 0,
-			address = count == 1 && buffers->hint ? buffers->hint[*buffer] : -1;
+			address = count == 1 && making->placed ? buffers->hint[*buffer] : -1;
 	for (uint32_t i = 0; i < count && count > 1; i++)
 		bytes += align_up(buffers->size[buffer[i]], SNAPSHOT_ALIGNMENT);
 	count == 1 ? PRINT_TO(name, "b%" PRIu32, *buffer)
@@ -198,7 +135,7 @@ static enum status snapshot_graph_add_tensor(
 		.alias = NONE,
 		.dtype = DTYPE_OPAQUE,
 		.address = address,
-		.has_address = address >= 0 && making->groups->groups == making->groups->allocs,
+		.has_address = address >= 0,
 		.kind = last == NONE ? op == NONE ? KIND_BUFFER : KIND_OUTPUT : KIND_TEMPORARY };
 	uint32_t id = draft_tensor(making->draft, &tensor);
 	if (id == NONE || (op != NONE && draft_write(making->draft, op, id) != OK) ||
@@ -218,7 +155,7 @@ static int snapshot_graph_by_number(const void *a, const void *b)
 static enum status add_together(struct making *making, uint64_t *item, uint32_t count, uint32_t op)
 {
 	const struct buffers *buffers = &making->csv->buffers;
-	int64_t peak = making->facts->peak_event;
+	int64_t peak = making->snapshot->peak_event;
 	uint32_t *MAKE(together, count), held = 0;
 	enum status status = together ? OK : fail_memory(making->error);
 	qsort(item, count, sizeof *item, snapshot_graph_by_number);
@@ -241,13 +178,13 @@ static enum status add_together(struct making *making, uint64_t *item, uint32_t 
  */
 static enum status snapshot_graph_add_group(struct making *making, const uint32_t *buffer, uint32_t count, uint32_t op)
 {
-	int64_t end = op == NONE ? 0 : op + 1 < making->ops ? making->event[op + 1] : making->facts->events;
+	int64_t end = op == NONE ? 0 : op + 1 < making->ops ? making->event[op + 1] : making->snapshot->events;
 	uint64_t *MAKE(item, count);
 	uint32_t kept = 0;
 	if (!item)
 		return fail_memory(making->error);
 	FOR(i, count)
-		if (op == NONE || !snapshot_within(&making->csv->buffers, making->facts, buffer[i], end))
+		if (op == NONE || !snapshot_within(&making->csv->buffers, making->snapshot, buffer[i], end))
 			item[kept++] = (uint64_t)snapshot_graph_last_of(making, buffer[i], op) << 32 | buffer[i];
 	enum status status = add_together(making, item, kept, op);
 	mem_free(item);
@@ -258,7 +195,7 @@ static enum status add_before(struct making *making)
 {
 	uint32_t *MAKE(buffer, making->csv->buffers.n), count = 0;
 	for (uint32_t i = 0; buffer && i < making->csv->buffers.n; i++)
-		if (making->facts->origin[i].before)
+		if (making->snapshot->says[i] < 0)
 			buffer[count++] = i;
 	enum status status = buffer ? snapshot_graph_add_group(making, buffer, count, NONE) : fail_memory(making->error);
 	mem_free(buffer);
@@ -289,57 +226,37 @@ static enum status snapshot_graph_make(struct making *making)
 	if (groups->groups < groups->allocs)
 		return snapshot_graph_add_groups(making);
 	for (uint32_t i = 0, next = 1; i < buffers; i++) {
-		uint32_t op = making->facts->origin[i].before ? NONE : next++;
+		uint32_t op = making->snapshot->says[i] < 0 ? NONE : next++;
 		TRY(snapshot_graph_add_tensor(making, &i, 1, op, snapshot_graph_last_of(making, i, op)));
 	}
 	return OK;
 }
 
-/* A line on each device that has events; "" for one alone. */
-static void list_devices(const struct snapshot *snapshot, char *text, size_t size)
+static const char *snapshot_graph_text(const struct making *making, const char *key)
 {
-	struct words words = { text, size, 0 };
-	*text = '\0';
-	for (uint32_t i = 0; i < snapshot->traces && snapshot->traces > 1; i++)
-		words_add(&words, "%sdevice %" PRIu32 ", %" PRIu32 " events", i ? "\n" : "", snapshot->trace[i].device,
-			snapshot->trace[i].events);
+	return json_string_value(json_object_get(making->snapshot->head, key));
 }
 
-static enum status snapshot_graph_describe(struct making *making, uint32_t wanted)
+static enum status snapshot_graph_describe(struct making *making)
 {
-	const struct snapshot_facts *facts = making->facts;
-	char text[2][32], ops[700] = "an op is an allocation", assumed[1000], version[120], peak_by[200], graphs[4000];
-	uint32_t trace = 0;
-	int64_t lost = facts->reserved > facts->rounded_peak ? facts->reserved - facts->rounded_peak : 0;
-	PRINT_TO(version, "device %" PRIu32 "%s, %" PRIu32 " events", facts->device,
-		facts->devices > 1 ? " (--graph N takes another)" : "", facts->events);
+	char ops[700] = "an op is an allocation", assumed[1000];
 	if (making->groups->groups < making->groups->allocs)
 		PRINT_TO(ops,
 			"%" PRIu32 " allocations are %" PRIu32 " ops: one each near the peak, many where memory is far below it; "
-												   "what comes and goes within an op is its workspace, "
-			"what goes together is one tensor\nsuch tensors are larger than the trace's own buffers: the arena here is "
-			"above what these need, and tidemark layout FILE lays each out; "
-			"the caching allocator is simulated with each",
+			"what comes and goes within an op is its workspace, what goes together is one tensor\nsuch tensors are larger "
+			"than the trace's own buffers: the arena here is above what these need, and tidemark layout FILE lays each "
+			"out; the caching allocator is simulated with each",
 			making->groups->allocs, making->groups->groups);
-	PRINT_TO(assumed,
-		"%s; the trace's order is the only one\n%" PRIu32 " buffers were there before the first event, %" PRIu32
-		" are behind the last",
-		ops, facts->before, facts->after);
-	PRINT_TO(peak_by, "sizes rounded up to 512; reserved at most %s, %s of it fragmentation",
-		bytes_text(facts->reserved, text[0], sizeof text[0]), bytes_text(lost, text[1], sizeof text[1]));
-	while (trace < making->snapshot->traces && making->snapshot->trace[trace].device != facts->device)
-		trace++;
-	list_devices(making->snapshot, graphs, sizeof graphs);
+	const json_t *said = json_object_get(making->snapshot->head, "said");
+	const char *further = snapshot_graph_text(making, "assumed");
+	PRINT_TO(assumed, "%s%s", ops, further ? further : "");
 	struct about about = { .intake = { .said = true,
-							   .graphs = *graphs ? graphs : NULL,
-							   .graph = trace + 1,
-							   .graph_asked = wanted > 0,
-							   .version = version,
+							   .version = snapshot_graph_text(making, "version"),
 							   .assumed = assumed,
-							   .peak = facts->rounded_peak,
-							   .peak_by = peak_by,
-							   .grows = *facts->grows ? facts->grows : NULL,
-							   .segments = facts->segments,
+							   .peak = making->snapshot->peak,
+							   .peak_by = snapshot_graph_text(making, "peak_by"),
+							   .grows = json_string_value(json_object_get(said, "grows")),
+							   .segments = snapshot_graph_text(making, "segments"),
 							   .caching = { making->caching[0], making->caching[1] },
 							   .advice = "tidemark layout FILE plans the same buffers alone and names the places in "
 										 "the source that hold the peak" } };
@@ -359,43 +276,33 @@ static enum status simulate_allocator(struct making *making)
 	return OK;
 }
 
-static int64_t device_of(const struct snapshot *snapshot, uint32_t wanted)
+static enum status snapshot_graph_draft(struct making *making)
 {
-	return wanted == 0 ? -1 : wanted <= snapshot->traces ? (int64_t)snapshot->trace[wanted - 1].device : INT64_MAX;
+	making->draft = draft_new();
+	MAKE(making->event, (size_t)making->groups->groups + 1);
+	if (!making->draft || !making->event)
+		return fail_memory(making->error);
+	TRY(simulate_allocator(making));
+	TRY(snapshot_graph_make(making));
+	return snapshot_graph_describe(making);
 }
 
-struct graph *snapshot_graph(const struct snapshot *snapshot, uint32_t wanted, uint32_t most, struct error *error)
+struct graph *snapshot_graph(const struct snapshot *snapshot, const struct buffers_csv *csv, uint32_t most, bool asked,
+	struct error *error)
 {
 	struct snapshot_groups groups = { 0 };
-	OWN(buffers_csv) csv;
-	struct snapshot_facts facts;
 	struct graph *graph = NULL;
-	struct making making = { .snapshot = snapshot, .csv = &csv, .facts = &facts, .groups = &groups, .error = error };
-	enum status status = snapshot_buffers(snapshot, device_of(snapshot, wanted), &csv, &facts, error);
-	if (status == BAD_INPUT && wanted > snapshot->traces)
-		status = refuse(error, "--graph %" PRIu32 ": it has events of %" PRIu32 " device%s", wanted,
-			snapshot->traces, snapshot->traces == 1 ? "" : "s");
-	if (status == OK && csv.buffers.n <= most)
-		status = snapshot_addresses(snapshot, &facts, &csv, error);
-	if (status == OK && snapshot_group(&csv.buffers, &facts, most, &groups) != OK)
-		status = fail_memory(making.error);
-	if (status == OK)
-		status = simulate_allocator(&making);
-	if (status == OK) {
-		making.draft = draft_new();
-		MAKE(making.event, (size_t)groups.groups + 1);
-		MAKE(making.says, (size_t)snapshot->stacks.stack_count + 1);
-		status = making.draft && making.event && making.says ? snapshot_graph_make(&making) : fail_memory(making.error);
-	}
-	if (status == OK)
-		status = snapshot_graph_describe(&making, wanted);
-	buffers_csv_free(&csv); /* a hundred megabytes of a long trace */
-	if (status == OK)
+	struct making making = { .snapshot = snapshot,
+		.csv = csv,
+		.groups = &groups,
+		.says = json_object_get(snapshot->head, "says"),
+		.placed = csv->buffers.n <= most,
+		.error = error };
+	enum status status = snapshot_group(&csv->buffers, snapshot, most, &groups) == OK ? OK : fail_memory(error);
+	if (status == OK && snapshot_graph_draft(&making) == OK)
 		graph = graph_build(making.draft, error);
 	draft_free(making.draft);
 	mem_free(making.event);
-	mem_free(making.says);
-	arena_free(&making.arena);
 	snapshot_groups_free(&groups);
-	return graph;
+	return graph ? graph_of_several(graph, snapshot->number, asked, snapshot->devices, error) : NULL;
 }
