@@ -137,8 +137,11 @@ static void rms_norm(const struct gradient *g)
 static void gradient_pass(const struct gradient *g)
 {
 	FOR(i, g->ins)
-		if (gradient_needs(g, i))
+		if (gradient_needs(g, i)) {
 			g->to[i] = sum_to(g, g->from[0], g->in[i]);
+			if (build_dtype(g->build, g->to[i]) != build_dtype(g->build, g->in[i])) /* of a sum of two formats */
+				g->to[i] = like(g, "aten._to_copy.default", g->in[i], IN(g->to[i]));
+		}
 }
 
 static void subtract(const struct gradient *g)

@@ -26,7 +26,7 @@ struct conversion {
 /* Ops that mixed precision computes in f32. */
 static bool in_island(const struct conversion *conversion, uint32_t op)
 {
-	return conversion->precision == PRECISION_MIXED &&
+	return (conversion->precision == PRECISION_MIXED || conversion->precision == PRECISION_WIDE_LOSS) &&
 		(rules_traits(conversion->rules, conversion->graph->op[op].type) & TRAIT_WIDE);
 }
 
@@ -164,11 +164,12 @@ struct graph *precision_apply(
 {
 	if (precision == PRECISION_AUTOCAST)
 		return autocast_apply(graph, rules, error);
-	static const enum dtype formats[PRECISION_COUNT] = {
+	static const enum dtype formats[PRECISION_COUNT + 1] = {
 		[PRECISION_FP32] = DTYPE_F32,
 		[PRECISION_BF16] = DTYPE_BF16,
 		[PRECISION_FP16] = DTYPE_F16,
 		[PRECISION_MIXED] = DTYPE_F16,
+		[PRECISION_WIDE_LOSS] = DTYPE_BF16,
 	};
 	struct conversion conversion = { .graph = graph, .rules = rules, .precision = precision, .dtype = formats[precision],
 		.build = { .draft = draft_new(), .source = graph, .op = NONE, .rules = rules } };

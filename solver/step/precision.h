@@ -9,12 +9,13 @@
 #define PRECISIONS(X) \
 	X(GIVEN, "given") X(FP32, "fp32") X(BF16, "bf16") X(FP16, "fp16") X(MIXED, "mixed") X(AUTOCAST, "autocast")
 #define X(id, name) PRECISION_##id,
-enum precision { PRECISIONS(X) PRECISION_COUNT };
+enum precision { PRECISIONS(X) PRECISION_COUNT, PRECISION_WIDE_LOSS = PRECISION_COUNT };
 #undef X
 extern const char *const precision_names[PRECISION_COUNT];
 
 /* The graph with its floating-point tensors of 16 and 32 bits in another format; casts are inserted where MIXED
- * computes in f32 (losses). Statistics of norms stay f32, and so do buffers that ops write (running statistics).
+ * computes in f32 (losses); WIDE_LOSS is bf16 with that, as transformers' language models run. Statistics of norms
+ * stay f32, and so do buffers that ops write (running statistics).
  * For forward graphs and for steps without update ops: state of an optimizer is not converted.
  * NULL with *status and *error: BAD_INPUT where a tensor's dtype is unknown. O(graph). */
 struct graph *precision_apply(

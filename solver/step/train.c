@@ -9,6 +9,7 @@ struct train {
 	const struct train_options *options;
 	struct build build;
 	struct arena arena;
+	bool *trained;      /* [tensors] a parameter that is updated */
 	bool *needs;        /* [tensors] a gradient flows to it */
 	uint32_t *tensor;   /* [tensors] the draft's tensor */
 	uint32_t *gradient; /* [tensors] its gradient so far, the draft's; or NONE */
@@ -32,10 +33,33 @@ static bool train_floating(enum dtype dtype)
 	return dtype <= DTYPE_F8E5M2 || dtype == DTYPE_C64 || dtype == DTYPE_C128;
 }
 
-static bool trainable(const struct tensor *tensor)
+/* Marks what the step's update writes, by storage. Returns whether it has an update. */
+static bool find_written(const struct graph *step, bool *written)
 {
-	return tensor->kind == KIND_PARAMETER && tensor->alias == NONE && tensor->writer == NONE &&
-		train_floating(tensor->dtype);
+	bool updates = false;
+	FOR(op, step->ops) {
+		updates |= step->op[op].phase == PHASE_UPDATE;
+		FOR_SPAN(i, step->inplace_start, op)
+			written[step->tensor[step->inplace[i].in].storage] |= step->op[op].phase == PHASE_UPDATE;
+	}
+	return updates;
+}
+
+static bool find_trained(struct train *train)
+{
+	const struct graph *like = train->options->like;
+	bool *written = arena_alloc(&train->arena, like ? like->storages : 0, sizeof *written);
+	if (!written)
+		return false;
+	like = like && find_written(like, written) ? like : NULL;
+	FOR(t, train->forward->tensors) {
+		const struct tensor *tensor = &train->forward->tensor[t];
+		uint32_t own = like ? graph_find_tensor(like, tensor->name) : NONE;
+		train->trained[t] = tensor->kind == KIND_PARAMETER && tensor->alias == NONE && tensor->writer == NONE &&
+			train_floating(tensor->dtype) && (!train->options->adapters || adapter_name(tensor->name)) &&
+			(own == NONE || written[like->tensor[own].storage]);
+	}
+	return true;
 }
 
 static uint32_t *none_array(struct train *train, uint32_t count)
@@ -60,7 +84,7 @@ static void train_find_needs(struct train *train)
 {
 	const struct graph *graph = train->forward;
 	FOR(t, graph->tensors)
-		train->needs[t] = trainable(&graph->tensor[t]);
+		train->needs[t] = train->trained[t];
 	FOR(op, graph->ops) {
 		bool needed = false;
 		FOR_ITEMS(tensor, &graph->reads, op) {
@@ -210,7 +234,7 @@ static void backward_ops(struct train *train)
 		expand_op(train, op);
 		FOR_ROW(i, &graph->reads, op) {
 			uint32_t tensor = graph->reads.item[i];
-			bool last = train->first_reader[tensor] == op && trainable(&graph->tensor[tensor]);
+			bool last = train->first_reader[tensor] == op && train->trained[tensor];
 			for (uint32_t j = graph->reads.start[op]; j < i && last; j++)
 				last = graph->reads.item[j] != tensor;
 			if (last && train->gradient[tensor] != NONE)
@@ -232,7 +256,7 @@ static uint32_t update_ops(struct train *train)
 		return 0;
 	}
 	FOR(t, graph->tensors)
-		if (trainable(&graph->tensor[t]) && train->gradient[t] != NONE) {
+		if (train->trained[t] && train->gradient[t] != NONE) {
 			parameter[count] = train->tensor[t];
 			gradient[count++] = train->gradient[t];
 		}
@@ -263,18 +287,19 @@ static bool train_prepare(struct train *train)
 	train->build = (struct build){ .draft = draft_new(), .op = NONE, .source = train->forward,
 		.rules = train->options->rules };
 	ROOM(&train->arena, train->needs, tensors);
+	ROOM(&train->arena, train->trained, tensors);
 	train->tensor = none_array(train, tensors);
 	train->gradient = none_array(train, tensors);
 	train->first_reader = none_array(train, tensors);
 	train->op = none_array(train, ops);
 	train->copy = none_array(train, ops);
-	return train->build.draft && train->needs && train->tensor && train->gradient && train->first_reader &&
-		train->op && train->copy;
+	return train->build.draft && train->needs && train->trained && train->tensor && train->gradient &&
+		train->first_reader && train->op && train->copy;
 }
 
 static enum status train_run(struct train *train, struct error *error)
 {
-	if (!train_prepare(train))
+	if (!train_prepare(train) || !find_trained(train))
 		return fail_memory(error);
 	train_find_needs(train);
 	train_copy_tensors(train);

@@ -3,6 +3,7 @@
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     build           writes ops into a draft with few words
  *     train           a training step from a forward graph
+ *     adapters        small trained matrices beside frozen weights
  *     gradient        the backward ops of one forward op
  *     update          the ops of a weight update
  *     eager_update    ... as PyTorch's optimizers run them
@@ -72,6 +73,8 @@ struct train_options {
 	const struct rules *rules;
 	enum gradient_policy policy;
 	struct update_options update;
+	bool adapters; /* they alone are trained */
+	const struct graph *like; /* a step: what its update doesn't write is frozen; NULL: nothing is */
 };
 
 /* True when the graph has ops of phase backward or update: it needs no training step made. */
@@ -91,6 +94,31 @@ struct graph *train_step(const struct graph *forward, const struct train_options
 /* The forward part of a training step: its forward ops without the copies that only backward ops read, their tensors,
  * inputs, parameters, buffers and constants. */
 struct graph *train_forward_part(const struct graph *step, const struct rules *rules, struct error *error);
+
+/* adapters: small trained matrices beside frozen weights. */
+
+/* X(id, name): number format of the frozen weights; from NF4 on those of linear layers, the rest is bf16. */
+#define ADAPTER_BASES(X) X(BF16, "bf16") X(FP32, "fp32") X(NF4, "nf4") X(INT8, "int8") X(FP8, "fp8")
+#define X(id, name) BASE_##id,
+enum adapter_base { ADAPTER_BASES(X) BASE_COUNT };
+#undef X
+
+struct adapter_options {
+	int64_t rank;
+	bool attention; /* linear layers whose module's path says attention, else all; never the output layer, the last */
+	enum adapter_base base;
+};
+
+/* A forward graph with LoRA's adapters (Hu et al. 2021) beside its linear layers, as peft writes them without dropout:
+ * A [rank, in] and B [out, rank] in f32; the input is cast to that, the result scaled, added to the layer's and cast
+ * back. pack: instead, a step of such a graph with the layers' weights in fewer bits. Those of 4 are kept as
+ * bitsandbytes keeps them with double quantisation (Dettmers et al. 2023): two to a byte, a scale of 8 bits for each
+ * 64, one in f32 for 256 of these; those of 8 have a scale in f32 for each row. Each op that reads one has it unpacked
+ * for itself. NULL with *error: BAD_INPUT, no linear layer. O(graph). */
+struct graph *adapters_apply(const struct graph *graph, const struct rules *rules,
+	const struct adapter_options *options, bool pack, struct error *error);
+/* Whether a tensor's name is that of an adapter. */
+bool adapter_name(const char *name);
 
 /* device_form: a step in the form in which devices share it. */
 

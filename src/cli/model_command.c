@@ -36,7 +36,7 @@ static int set_size(struct request *request, int row, const char *text)
 {
 	const char *name = "";
 	int64_t least = 0, most = 0, *field = size_field(&request->config, row - OPTION_COUNT, &name, &least, &most);
-	return option_number(&request->line, row, text, least, most, field);
+	return option_number(&request->line, row, model_number(name, text), least, most, field);
 }
 
 static int model_command_take_option(void *context, int row, const char *value)

@@ -110,7 +110,7 @@ const struct model_preset *model_find(const char *name)
 }
 
 /* Attention in one kernel, dropout, fused kernels, the loss op by op: 0 or 1. */
-static bool models_switch(struct model_config *config, const char *text, size_t length, long long value)
+static bool models_switch(struct model_config *config, const char *name, long long value)
 {
 	const struct {
 		const char *name;
@@ -118,11 +118,22 @@ static bool models_switch(struct model_config *config, const char *text, size_t 
 	} switches[] = { { "flash", &config->flash }, { "dropout", &config->dropout }, { "fused", &config->fused },
 		{ "eager_loss", &config->eager_loss } };
 	for (size_t i = 0; i < COUNT_OF(switches) && (value == 0 || value == 1); i++)
-		if (strlen(switches[i].name) == length && strncmp(text, switches[i].name, length) == 0) {
+		if (strcmp(name, switches[i].name) == 0) {
 			*switches[i].at = value == 1;
 			return true;
 		}
 	return false;
+}
+
+const char *model_number(const char *size, const char *text)
+{
+#define X(id, name) name,
+	static const char *const targets[] = { "all", "attention" }, *const bases[] = { ADAPTER_BASES(X) },
+							 *const digits[BASE_COUNT] = { "0", "1", "2", "3", "4" };
+#undef X
+	int word = strcmp(size, "target") == 0 ? name_index(targets, 2, text)
+		: strcmp(size, "base") == 0 ? name_index(bases, BASE_COUNT, text) : -1;
+	return word >= 0 ? digits[word] : text;
 }
 
 enum status model_sizes(struct model_config *config, const char *name, struct error *error)
@@ -130,13 +141,15 @@ enum status model_sizes(struct model_config *config, const char *name, struct er
 	size_t length;
 	for (const char *text = name + strcspn(name, ":"); *text == ':'; text += length) {
 		size_t word = strcspn(text + 1, "=:");
-		char *end = NULL;
-		long long value = text[1 + word] == '=' ? strtoll(text + word + 2, &end, 10) : 0;
 		length = 1 + strcspn(text + 1, ":");
-		bool known = models_switch(config, text + 1, word, end == text + length ? value : -1);
+		char size[32], given[32], *end;
+		PRINT_TO(size, "%.*s", (int)SMALLER(word, sizeof size - 1), text + 1);
+		PRINT_TO(given, "%.*s", (int)SMALLER(length - 1 - word, sizeof given - 1), text + 1 + word);
+		const char *number = model_number(size, given + (*given == '='));
+		long long value = strtoll(number, &end, 10);
+		bool whole = *given == '=' && end > number && !*end, known = whole && models_switch(config, size, value);
 #define X(field, least, most, help) \
-		if (end == text + length && word == strlen(#field) && strncmp(text + 1, #field, \
-			word) == 0 && value >= least && value <= most) { \
+		if (whole && strcmp(size, #field) == 0 && value >= least && value <= most) { \
 			config->field = value; \
 			known = true; \
 		}

@@ -71,7 +71,11 @@ enum model_activation { ACTIVATION_GELU, ACTIVATION_TANH, ACTIVATION_RELU };
 	X(channels, 1, 1 << 20, "channels of images (vit)") \
 	X(types, 1, 1 << 20, "kinds of segments (bert)") \
 	X(buckets, 1, 1 << 20, "distances with a learned bias (t5)") \
-	X(decoder_layers, 1, 1 << 20, "layers of the decoder where they aren't as many as the encoder's (t5)")
+	X(decoder_layers, 1, 1 << 20, "layers of the decoder where they aren't as many as the encoder's (t5)") \
+	X(lora, 1, 1 << 16, "rank of adapters beside frozen weights, as peft trains them") \
+	X(target, 0, 1, "with lora: which linear layers have them, all or those of attention; never the output layer") \
+	X(base, 0, BASE_COUNT - 1, "with lora: the frozen weights, bf16, fp32, nf4, int8 or fp8 (those of linear layers, " \
+		"one unpacked at a time)")
 
 struct model_config {
 	enum model_family family;
@@ -105,6 +109,8 @@ const struct model_preset *model_find(const char *name);
 /* Other sizes, behind the name: "llama:layers=12:seq=4096", and flash, dropout, fused and eager_loss of 0 or 1.
  * BAD_INPUT: a word that is none. */
 enum status model_sizes(struct model_config *config, const char *name, struct error *error);
+/* The number that a word stands for, of target=attention "1"; the text itself of all other values. */
+const char *model_number(const char *size, const char *text);
 
 /* The forward graph of a configuration. NULL with *status and *error: BAD_INPUT for sizes that don't fit together
  * (hidden not a multiple of heads, ...), NO_MEMORY. O(ops). */

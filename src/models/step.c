@@ -1,5 +1,5 @@
 /* step.c: a training step of a built-in model. */
-#include "models.h"
+#include "hugging_face.h"
 #include "solver/step/loss_chunks.h"
 
 const struct model_training model_training_default = { .precision = PRECISION_MIXED, .optimizer = OPTIMIZER_ADAM };
@@ -65,22 +65,44 @@ struct graph *model_step(const char *name, const struct model_config *config, co
 		fail_memory(error);
 		return NULL;
 	}
-	bool mixed = training->precision == PRECISION_MIXED;
+	struct adapter_options adapters = { config->lora, config->target == 1, (enum adapter_base)config->base };
+	/* The frozen weights' format is the model's. */
+	enum precision precision = !config->lora ? training->precision
+		: adapters.base == BASE_FP32 ? PRECISION_GIVEN : PRECISION_BF16;
+	enum model_family family = config->family;
+	bool decodes = config->from ? !strstr(config->from->name, "bert")
+		: family == FAMILY_GPT || family == FAMILY_MOE || family == FAMILY_LLAMA || family == FAMILY_DEEPSEEK;
+	struct model_config plain = *config;
+	plain.lora = plain.target = plain.base = 0;
+	if (config->lora && precision == PRECISION_BF16 && decodes)
+		precision = PRECISION_WIDE_LOSS;
+	bool mixed = precision == PRECISION_MIXED;
 	struct train_options options = { .rules = rules,
 		.policy = training->policy,
+		.adapters = config->lora > 0,
 		.update = { .optimizer = training->optimizer,
 			.master = mixed,
 			.loss_scaling = mixed,
 			.accumulate = training->accumulate,
 			.narrow_moments = training->narrow_moments } };
-	struct graph *graph = model_build(name, config, error);
-	bool behind = training->precision == PRECISION_AUTOCAST && !training->forward_only; /* gradients are cast, too */
-	if (graph && training->precision != PRECISION_GIVEN && !behind)
-		graph = replaced(graph, precision_apply(graph, rules, training->precision, error));
+	struct graph *graph = NULL;
+	if (config->lora == 0 && (config->target || config->base))
+		refuse(error, "target and base are those of adapters: lora=RANK");
+	else if (config->lora > 0 && training->precision != PRECISION_MIXED && training->precision != PRECISION_BF16)
+		refuse(error, "with adapters the precision is that of the frozen weights: base=bf16 or fp32");
+	else
+		graph = model_build(name, &plain, error);
+	bool behind = precision == PRECISION_AUTOCAST && !training->forward_only; /* gradients are cast, too */
+	if (graph && precision != PRECISION_GIVEN && !behind)
+		graph = replaced(graph, precision_apply(graph, rules, precision, error));
+	if (graph && config->lora)
+		graph = replaced(graph, adapters_apply(graph, rules, &adapters, false, error));
 	if (graph && !training->forward_only)
 		graph = replaced(graph, train_step(graph, &options, error));
+	if (graph && adapters.base >= BASE_NF4)
+		graph = replaced(graph, adapters_apply(graph, rules, &adapters, true, error));
 	if (graph && behind)
-		graph = replaced(graph, precision_apply(graph, rules, training->precision, error));
+		graph = replaced(graph, precision_apply(graph, rules, precision, error));
 	if (graph && !training->forward_only && training->loss_chunks > 1)
 		graph = replaced(graph, in_chunks(graph, rules, training->loss_chunks, error));
 	if (graph && !training->forward_only && training->recompute != RECOMPUTE_NONE)

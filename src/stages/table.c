@@ -71,6 +71,7 @@ static struct graph *run_train(struct job *job)
 	bool known = own != OPTIMIZER_NONE && own != OPTIMIZER_COUNT;
 	struct train_options options = { .rules = job->stage->rules,
 		.policy = value(job, K_train) == 1 ? GRADIENT_EAGER : GRADIENT_IDEAL,
+		.like = step_given ? job->graph : NULL,
 		.update = update_options(job, known ? own : OPTIMIZER_ADAM) };
 	struct graph *step = train_step(forward, &options, job->error);
 	graph_release(forward);
