@@ -48,7 +48,7 @@ static const struct member_row ROWS[] = {
 	{ "host.buffers[]", "tensor offset bytes first last other_microbatches?", 0 },
 	{ "speed",
 		"step_seconds program_step_seconds samples tokens per_second per_second_and_device flops model_flops software "
-		"rests_on mfu",
+		"rests_on deviation mfu",
 		0 },
 	{ "recompute", "strategy step_seconds extra_seconds", 0 },
 	{ "recompute", "stall_seconds offloaded offloaded_bytes", AWAY },

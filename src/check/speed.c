@@ -201,7 +201,8 @@ enum status check_speed(struct check *check)
 		double value;
 		int digits;
 	} reals[] = { { "step_seconds", speed.time < 0 ? -1 : (double)speed.time * 1e-12, 12 }, { "per_second", rate, 6 },
-		{ "per_second_and_device", rate < 0 ? -1 : rate / devices, 6 }, { "mfu", speed.mfu, 9 } };
+		{ "per_second_and_device", rate < 0 ? -1 : rate / devices, 6 }, { "mfu", speed.mfu, 9 },
+		{ "deviation", device_deviation(&check->asked) / 1e3, 3 } };
 	const struct {
 		const char *key;
 		int64_t value;

@@ -229,7 +229,7 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 {
 	const struct config_request *request = &search->request;
 	uint32_t shown = SMALLER(list->fitting, search->top);
-	char assumed[2000];
+	char assumed[2000], within[16];
 	fprintf(file, "%s on %u device%s (%s", search->name, request->devices, request->devices == 1 ? "" : "s",
 		search->scenario.device.name);
 	if (request->machine.memory >= 0)
@@ -244,7 +244,8 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 			"at their peak\n",
 			list->looked, list->all, search_command_least_time(list) / 1e12);
 	if (search->scenario.value[K_device] != DEVICE_NONE)
-		fprintf(file, "times rest on: %s\n", device_reached_text(&search->scenario, assumed, sizeof assumed));
+		fprintf(file, "times%s rest on: %s\n", device_deviation_text(&search->scenario, within),
+			device_reached_text(&search->scenario, assumed, sizeof assumed));
 	fprintf(file, "assumed: %s\n", model_source_assumptions(&search->source, assumed, sizeof assumed));
 	if (shown > 0)
 		fprintf(file,
@@ -423,15 +424,16 @@ static enum status print_json(const struct search *search, FILE *file, const str
 	for (uint32_t i; search->top < list->fitting && (i = config_next_by_time(list, search->top, at)) != NONE;)
 		if (list->entry[i].front)
 			json_array_append_new(entries, entry_json(search, list, i));
-	json_t *root = json_pack("{ss ss ss ss si si sI sI si si si si sf so sb si si sf}", "model", search->name, "software",
-		device_software(&search->scenario), "rests_on", device_reached_text(&search->scenario, reached, sizeof reached),
-		"assumptions", model_source_assumptions(&search->source, assumed, sizeof assumed), "devices",
-		(int)request->devices, "devices_per_node", (int)request->devices_per_node, "batch", (json_int_t)request->batch,
-		"memory", (json_int_t)request->machine.memory, "evaluated", (int)list->evaluated, "fitting", (int)list->fitting,
+	json_t *root = json_pack("{ss ss sf ss ss si si sI sI si si si si sf so sb si si sf}", "model", search->name,
+		"software", device_software(&search->scenario), "deviation", device_deviation(&search->scenario) / 1e3,
+		"rests_on", device_reached_text(&search->scenario, reached, sizeof reached), "assumptions",
+		model_source_assumptions(&search->source, assumed, sizeof assumed), "devices", (int)request->devices,
+		"devices_per_node", (int)request->devices_per_node, "batch", (json_int_t)request->batch, "memory",
+		(json_int_t)request->machine.memory, "evaluated", (int)list->evaluated, "fitting", (int)list->fitting,
 		"fitting_cuts", (int)list->leading, "as_fast",
 		(int)config_tie_end(list, 0, device_errors_apart(&search->scenario)), "apart",
-		device_errors_apart(&search->scenario) / 1000.0, "configurations", entries, "stopped", search->stopped, "looked_at",
-		(int)list->looked, "of", (int)list->all, "least_seconds", search_command_least_time(list) / 1e12);
+		device_errors_apart(&search->scenario) / 1000.0, "configurations", entries, "stopped", search->stopped,
+		"looked_at", (int)list->looked, "of", (int)list->all, "least_seconds", search_command_least_time(list) / 1e12);
 	/* What was left out for want of memory makes a wrong object, not none. */
 	bool fine = root && !json_memory_failed() && json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0;
 	fputc('\n', file);

@@ -312,12 +312,31 @@ const char *device_software(const struct scenario *scenario)
 	return software_name((enum software)scenario->value[K_software]);
 }
 
-uint32_t device_errors_apart(const struct scenario *scenario)
+/* Figures of one's own tell times. */
+static bool times_are_own(const struct scenario *scenario)
 {
+	bool own = false;
 	FOR(i, scenario->pins) {
 		enum figure_id figure = scenario->pin[i].kind == PIN_FIGURE ? figure_find(scenario->pin[i].a) : FIGURE_NAME;
-		if (figure >= FIGURE_TRAFFIC_PEAK && figure <= FIGURE_LAUNCH)
-			return 0;
+		own |= figure >= FIGURE_TRAFFIC_PEAK && figure <= FIGURE_LAUNCH;
 	}
-	return scenario->device.apart;
+	return own;
+}
+
+uint32_t device_errors_apart(const struct scenario *scenario)
+{
+	return times_are_own(scenario) ? 0 : scenario->device.apart;
+}
+
+uint32_t device_deviation(const struct scenario *scenario)
+{
+	return times_are_own(scenario) ? 0
+		: profile_deviation((enum device)scenario->value[K_device], (enum software)scenario->value[K_software]);
+}
+
+char *device_deviation_text(const struct scenario *scenario, char text[16])
+{
+	uint32_t deviation = device_deviation(scenario);
+	snprintf(text, 16, deviation > 0 ? " +- %u %%" : "", (deviation + 5) / 10);
+	return text;
 }

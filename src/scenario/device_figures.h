@@ -33,6 +33,10 @@ const char *device_sheet_source(enum device device);
 char *device_reached_text(const struct scenario *scenario, char *text, size_t size);
 /* The software whose steps the figures rest on. */
 const char *device_software(const struct scenario *scenario);
+/* profile_deviation() of a scenario's times; 0 where that isn't known, as with figures of one's own. And " +- 8 %", or
+ * nothing. Returns text. */
+uint32_t device_deviation(const struct scenario *scenario);
+char *device_deviation_text(const struct scenario *scenario, char text[16]);
 /* How far apart, in thousandths, the errors of two estimates are on the scenario's device: device_preset.apart; 0 where
  * that isn't known, as with figures of one's own. */
 uint32_t device_errors_apart(const struct scenario *scenario);

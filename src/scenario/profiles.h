@@ -29,6 +29,10 @@ struct measured {
 /* NULL where none were. SOFTWARE_GIVEN: those of the software that it is as. DEVICE_NONE is an a100-80gb. */
 const struct measured *profile_measured(enum device device, enum software software);
 
+/* How far, in thousandths, times on a device are from those of steps, one standard deviation: where a chip's steps were
+ * measured theirs, with the factor where that isn't counted; else what chips that weren't are off by. */
+uint32_t profile_deviation(enum device device, enum software software);
+
 const char *software_name(enum software software);
 /* What a device's figures rest on: "measured steps of megatron-bridge on this chip: x1.05 +- 7 %, ...". Returns
  * text. */

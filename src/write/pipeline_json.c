@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "plan_json.h"
+#include "src/scenario/device_figures.h"
 #include "src/base/streams.h"
 
 static void pipeline_json_write_seconds(struct json *json, const char *key, int64_t picoseconds)
@@ -164,6 +165,7 @@ static void write_rank_line(const struct plan *plan, uint32_t r, FILE *stream)
 void pipeline_write_text(const struct plan *plan, FILE *stream)
 {
 	const struct pipelined *pipelined = plan->pipelined;
+	char within[16];
 	if (!pipelined)
 		return;
 	fprintf(stream, "\n%u microbatch%s through %u pipeline rank%s, %s", pipelined->microbatches,
@@ -171,9 +173,9 @@ void pipeline_write_text(const struct plan *plan, FILE *stream)
 		schedule_names[pipelined->schedule]);
 	if (pipelined->chunks > 1)
 		fprintf(stream, ", %u pieces of the model on each", pipelined->chunks);
-	fprintf(stream, "\n  step %.3f ms: idle in the pipeline %.3f, gradients not hidden %.3f, update %.3f\n",
-		milliseconds(pipelined->time), milliseconds(pipelined->bubble), milliseconds(pipelined->exposed),
-		milliseconds(pipelined->update));
+	fprintf(stream, "\n  step %.3f ms%s: idle in the pipeline %.3f, gradients not hidden %.3f, update %.3f\n",
+		milliseconds(pipelined->time), device_deviation_text(&plan->scenario, within),
+		milliseconds(pipelined->bubble), milliseconds(pipelined->exposed), milliseconds(pipelined->update));
 	fprintf(stream, "  no order of these pieces' passes takes less than %.3f ms", milliseconds(pipelined->bound));
 	if (plan->schedules > 0)
 		fprintf(stream, "; the best of %u schedules", plan->schedules);

@@ -406,6 +406,7 @@ static void plan_json_write_speed(const struct plan *plan, struct json *json)
 	write_amount(json, "model_flops", speed->model_flops);
 	json_write_text(json, "software", device_software(&plan->scenario));
 	json_write_text(json, "rests_on", device_reached_text(&plan->scenario, text, sizeof text));
+	json_write_real(json, "deviation", device_deviation(&plan->scenario) / 1e3, 3);
 	if (speed->mfu >= 0)
 		json_write_real(json, "mfu", speed->mfu, 9);
 	else

@@ -42,12 +42,13 @@ static void report_write_time(const struct plan *plan, FILE *stream)
 {
 	const struct step_whole *time = &plan->time->whole;
 	int64_t once = plan->time->time.total; /* what the bound is of */
-	char gap[80], gain[120];
-	fprintf(stream, "  %-22s %12.3f ms    computation %.3f ms", "step", (double)time->total * 1e-9,
+	char gap[80], gain[120], within[16];
+	device_deviation_text(&plan->scenario, within);
+	fprintf(stream, "  %-22s %12.3f ms%s    computation %.3f ms", "step", (double)time->total * 1e-9, within,
 		(double)time->busy[0] * 1e-9);
 	FOR_FROM(s, 1, plan->time->model.streams)
-		fprintf(stream, ", waits for %s %.3f of %.3f ms", plan_time_stream(plan->sharded, s),
-			(double)time->exposed[s] * 1e-9, (double)time->busy[s] * 1e-9);
+		fprintf(stream, ", %s %.3f ms, of which hidden %.3f", plan_time_stream(plan->sharded, s),
+			(double)time->busy[s] * 1e-9, (double)larger_of(0, time->busy[s] - time->exposed[s]) * 1e-9);
 	putc('\n', stream);
 	fprintf(stream, "  %-22s %s\n", "order", plan_gain_text(plan, gain, sizeof gain));
 	if (plan->time->bound.bound > 0)
@@ -55,8 +56,8 @@ static void report_write_time(const struct plan *plan, FILE *stream)
 			plan->time->passes > 1 ? "bound, pass and update" : "bound on a step",
 			(double)plan->time->bound.bound * 1e-9,
 			report_gap_text(once, plan->time->bound.bound, once == plan->time->bound.bound, gap, sizeof gap));
-	fprintf(stream, "  %-22s %12.3f ms    what searches compare: a sum over all ops%s, in no order\n",
-		"step, estimated", (double)sharding_estimate(&plan->sharded->cost) * 1e-9,
+	fprintf(stream, "  %-22s %12.3f ms%s    what searches compare: a sum over all ops%s, in no order\n",
+		"step, estimated", (double)sharding_estimate(&plan->sharded->cost) * 1e-9, within,
 		plan->time->passes > 1 ? " of one pass and the update" : "");
 }
 
@@ -65,12 +66,14 @@ static void report_write_speed(const struct plan *plan, FILE *stream)
 {
 	const struct plan_speed *speed = &plan->speed;
 	double rate = plan_speed_rate(speed);
+	char within[16];
 	if (graph_of_allocations(plan->input)) {
 		fprintf(stream, "  %-22s not known: a snapshot's ops are allocations, and nobody recorded what they compute\n",
 			"speed");
 		return;
 	}
-	fprintf(stream, "  %-22s %12.3f ms    ", "speed, simulated step", (double)speed->time * 1e-9);
+	fprintf(stream, "  %-22s %12.3f ms%s    ", "speed, simulated step", (double)speed->time * 1e-9,
+		device_deviation_text(&plan->scenario, within));
 	if (rate > 0)
 		fprintf(stream, "%.6g %s a second%s", rate * speed->devices, speed->tokens > 0 ? "tokens" : "samples",
 			speed->devices > 1 ? "" : "; ");

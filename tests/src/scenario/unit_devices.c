@@ -364,6 +364,25 @@ Test(devices, what_is_not_measured_is_said_to_be)
 	cr_expect_eq(known, 15);
 }
 
+/* Steps that aren't counted are off by their factor, too; chips without steps by what chips left out of the fit were. */
+Test(devices, times_say_how_far_they_are_from_measured_ones)
+{
+	static const struct { const char *set, *pin, *text; uint32_t deviation;
+	} cases[] = { { "device=h100-80gb", NULL, " +- 8 %", 22 + 53 },
+		{ "device=h100-80gb software=llm-foundry", NULL, " +- 5 %", 52 }, { "device=l40s-48gb", NULL, " +- 15 %", 150 },
+		{ "device=h100-80gb", "figure launch 3us", "", 0 } };
+	FOR(i, COUNT_OF(cases)) {
+		OWN(scenario) scenario;
+		struct error error;
+		char text[16];
+		scenario_init(&scenario);
+		scenario_add(&scenario, cases[i].set);
+		cr_assert(!cases[i].pin || scenario_pin(&scenario, cases[i].pin, &error) == OK);
+		cr_expect_eq(device_deviation(&scenario), cases[i].deviation, "%s", cases[i].set);
+		cr_expect_str_eq(device_deviation_text(&scenario, text), cases[i].text);
+	}
+}
+
 /* Every figure that isn't the data sheet's says whether it was fitted, carried over or assumed. */
 Test(devices, every_figure_says_what_it_rests_on)
 {
