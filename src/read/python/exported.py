@@ -21,7 +21,8 @@ NAMES = re.compile(r"(^|/)(models/[^/]*\.json|serialized_exported_program\.json)
 def graph_text(stream):
     """The JSON of the first model in the archive."""
     try:
-        archive = zipfile.ZipFile(io.BytesIO(stream.read()))
+        # Weights stay where they are.
+        archive = zipfile.ZipFile(stream if stream.seekable() else io.BytesIO(stream.read()))
         name = next((one for one in archive.namelist() if NAMES.search(one)), None)
         if name is None:
             raise Bad("the archive has no models/NAME.json, as torch.export.save writes it")

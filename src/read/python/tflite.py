@@ -5,7 +5,7 @@ a parameter. The first subgraph is taken, --graph N another one.
 """
 import struct
 
-from draft import BITS, BYTES_MOST, DIMS_MOST, Bad, Draft, unique
+from draft import BITS, BYTES_MOST, DIMS_MOST, Bad, Draft, content, unique
 
 DTYPES = ["f32", "f16", "i32", "u8", "i64", "opaque", "bool", "i16", "c64", "i8", "f64", "c128", "u64", "opaque", "opaque",
           "u32", "u16", "i4", "bf16"]
@@ -79,7 +79,7 @@ class Table:
         count = self.number("<I", at)
         if count > 4096 or at + 4 + count > len(self.data):
             raise Bad("a name is longer than the file")
-        return self.data[at + 4:at + 4 + count].decode("utf-8", "replace").replace("\0", "")
+        return str(self.data[at + 4:at + 4 + count], "utf-8", "replace").replace("\0", "")
 
     def length(self, index):
         """How long a vector is."""
@@ -146,7 +146,7 @@ class Reading:
 
 def read(stream, options):
     """The graph of a file, in lines."""
-    data = stream.read()
+    data = content(stream)
     if len(data) < 8 or data[4:8] != b"TFL3":
         raise Bad("it doesn't begin as a TensorFlow Lite model does")
     model = Table(data, struct.unpack_from("<I", data)[0])
