@@ -222,24 +222,6 @@ uint32_t draft_find_tensor(const struct draft *draft, const char *name)
 	return names_find(&draft->tensor_names, name);
 }
 
-/* Numbers are given in turn: the last one that is taken is between two powers of 2. What is returned was seen to be
- * free in any case. */
-void draft_unique(
-	const struct draft *draft, char *name, size_t stem, uint32_t (*find)(const struct draft *, const char *))
-{
-	if (find(draft, name) == NONE)
-		return;
-	unsigned taken = 1, open = 2, tried;
-	for (; snprintf(name + stem, 24, "'%u", open), find(draft, name) != NONE; open *= 2)
-		taken = open;
-	while (open - taken > 1) {
-		tried = taken + (open - taken) / 2;
-		snprintf(name + stem, 24, "'%u", tried);
-		*(find(draft, name) == NONE ? &open : &taken) = tried;
-	}
-	snprintf(name + stem, 24, "'%u", open);
-}
-
 struct tensor *draft_tensor_at(struct draft *draft, uint32_t tensor)
 {
 	return &draft->tensor[tensor];

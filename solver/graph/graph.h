@@ -389,11 +389,6 @@ void draft_line(struct draft *draft, const int64_t line[LINE_BATCHES]);
  * second record of a name is found by graph_build. */
 uint32_t draft_find_op(const struct draft *draft, const char *name);
 uint32_t draft_find_tensor(const struct draft *draft, const char *name);
-/* Makes a name that is taken (by `find`: draft_find_op or draft_find_tensor) a new one: its first `stem` bytes with
- * "'2", "'3", ...; there must be 24 bytes of room after them. O(log n) look-ups where n names of this stem are taken.
- */
-void draft_unique(
-	const struct draft *draft, char *name, size_t stem, uint32_t (*find)(const struct draft *, const char *));
 /* The records so far, to change numbers in place; texts and what else a pointer leads to, the draft holds. */
 struct tensor *draft_tensor_at(struct draft *draft, uint32_t tensor);
 struct op *draft_op_at(struct draft *draft, uint32_t op);

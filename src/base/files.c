@@ -1,5 +1,4 @@
-/* files.c: paths: what a file may name, the program's folder, where state is kept, the files below a folder. */
-#include <dirent.h>
+/* files.c: paths: what a file may name, the program's folder, where state is kept. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,82 +71,4 @@ bool state_make_directories(char *path)
 		if (!made || !slash)
 			return made;
 	}
-}
-
-/* ---- the files below a folder ---- */
-
-#define DEPTH_MOST   8
-#define ENTRIES_MOST 200000
-
-struct walk {
-	const char *top;
-	bool (*wanted)(const char *base);
-	struct folder_files *list;
-	struct error *error;
-};
-
-static enum status walk_below(struct walk *walk, const char *below, int depth);
-
-static enum status folder_walk_add(struct walk *walk, const char *name, int64_t bytes)
-{
-	struct folder_files *list = walk->list;
-	struct folder_file file = { arena_text(&list->arena, name, strlen(name)), bytes };
-	if (!(file.name && mem_reserve(&list->file, &list->room, list->files + 1, sizeof file)))
-		return fail_memory(walk->error);
-	list->file[list->files++] = file;
-	return OK;
-}
-
-/* An entry; name: with the folders in front. */
-static enum status folder_walk_take(struct walk *walk, const char *name, const char *base, int depth)
-{
-	char path[4096];
-	struct stat state;
-	if (++walk->list->entries > ENTRIES_MOST)
-		return refuse(walk->error, "the folder has more than %d files", ENTRIES_MOST);
-	if (PRINT_TO(path, "%s/%s", walk->top, name) >= (int)sizeof path || lstat(path, &state) != 0)
-		return OK;
-	if (S_ISDIR(state.st_mode))
-		return depth < DEPTH_MOST ? walk_below(walk, name, depth + 1) : OK;
-	return S_ISREG(state.st_mode) && walk->wanted(base) ? folder_walk_add(walk, name, (int64_t)state.st_size) : OK;
-}
-
-static enum status walk_below(struct walk *walk, const char *below, int depth)
-{
-	char path[4096], name[4096];
-	enum status status = OK;
-	if (PRINT_TO(path, "%s/%s", walk->top, below) >= (int)sizeof path)
-		return OK;
-	DIR *list = opendir(path);
-	for (struct dirent *entry; list && status == OK && (entry = readdir(list));) {
-		int length = PRINT_TO(name, "%s%s%s", below, *below ? "/" : "", entry->d_name);
-		if (*entry->d_name != '.' && length < (int)sizeof name)
-			status = folder_walk_take(walk, name, name + length - strlen(entry->d_name), depth);
-	}
-	if (list)
-		closedir(list);
-	return status;
-}
-
-static int folder_walk_by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct folder_file *)a)->name, ((const struct folder_file *)b)->name);
-}
-
-enum status folder_walk(
-	const char *path, bool (*wanted)(const char *base), struct folder_files *list, struct error *error)
-{
-	struct walk walk = { path, wanted, list, error };
-	*list = (struct folder_files){ .file = NULL };
-	TRY(walk_below(&walk, "", 0));
-	if (list->files)
-		qsort(list->file, list->files, sizeof *list->file, folder_walk_by_name);
-	return OK;
-}
-
-void folder_files_free(struct folder_files *list)
-{
-	mem_free(list->file);
-	arena_free(&list->arena);
-	*list = (struct folder_files){ .file = NULL };
 }

@@ -8,8 +8,8 @@
 	X(NATIVE, "native graph", open_native) \
 	X(DOT, "DOT graph", open_python) \
 	X(ONNX, "ONNX model", open_python) \
-	X(HLO, "XLA HLO proto", open_hlo) \
-	X(HLO_TEXT, "XLA HLO text", open_hlo_text) \
+	X(HLO, "XLA HLO proto", open_python) \
+	X(HLO_TEXT, "XLA HLO text", open_python) \
 	X(FX, "PyTorch FX text", open_python) \
 	X(INDUCTOR, "Inductor memory graph", open_python) \
 	X(AUTOPARALLEL, "AutoParallel JSON", open_python) \

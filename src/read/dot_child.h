@@ -19,8 +19,13 @@ enum status dot_child_render(const char *text, size_t size, const char *format, 
 
 /* python_child: what the reader NAME, "inductor", gets: bytes as its standard input, or in their place an open file,
  * which may be larger than memory, as a reader can map it (0: none); or a folder, through which it looks (else NULL).
- * options may be NULL. */
-struct python_job { const char *name, *data, *folder; size_t size; int file; const struct read_options *options; };
+ * path: of the file, beside which it may find more, or NULL. options may be NULL. */
+struct python_job {
+	const char *name, *data, *path, *folder;
+	size_t size;
+	int file;
+	const struct read_options *options;
+};
 /* Reads a graph. Errors of the reader are passed on, with their line; LIMIT where python3 or the readers aren't there,
  * or it needs more memory or time than a child may take. O(size). */
 struct graph *python_child_graph(const struct python_job *job, struct error *error);

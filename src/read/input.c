@@ -8,7 +8,6 @@
 #include "input.h"
 #include "native.h"
 #include "snapshot.h"
-#include "src/read/hlo/hlo.h"
 
 #define TEXT_MOST ((size_t)1 << 30) /* bytes of a format that is not read as a stream */
 #define LOG_MOST ((size_t)1 << 24)  /* bytes of a log that are looked through for an error */
@@ -47,6 +46,7 @@ static char *give_python(const struct opening *opening, struct python_job *job, 
 {
 	job->file = plain_file(opening->path);
 	job->options = opening->options;
+	job->path = strcmp(opening->path, "-") == 0 ? NULL : opening->path;
 	char *text = job->file ? NULL : input_all(opening->input, TEXT_MOST, &job->size, error);
 	job->data = text;
 	return text;
@@ -56,74 +56,12 @@ static struct graph *open_python(const struct opening *opening, struct error *er
 {
 	static const char *const readers[INPUT_KIND_COUNT] = { [INPUT_DOT] = "dot", [INPUT_INDUCTOR] = "inductor",
 		[INPUT_FX] = "fx", [INPUT_AUTOPARALLEL] = "autoparallel", [INPUT_EXPORTED] = "exported", [INPUT_ONNX] = "onnx",
-		[INPUT_TFLITE] = "tflite", [INPUT_TVM] = "tvm" };
+		[INPUT_TFLITE] = "tflite", [INPUT_TVM] = "tvm", [INPUT_HLO] = "hlo", [INPUT_HLO_TEXT] = "hlo_text" };
 	struct python_job job = { .name = readers[opening->kind] };
 	HELD char *text = give_python(opening, &job, error);
 	struct graph *graph = text || job.file ? python_child_graph(&job, error) : NULL;
 	if (job.file)
 		close(job.file);
-	return graph;
-}
-
-/* What XLA writes beside the text of a module: X-buffer-assignment.txt of X.txt. X.buffer-assignment.txt will do, too.
- */
-static enum status read_assignment(const char *path, struct hlo_module *module, struct error *error)
-{
-	static const char *const endings[] = { "-buffer-assignment.txt", ".buffer-assignment.txt",
-		"-buffer-assignment.txt.gz" };
-	char name[4096];
-	struct stat state;
-	size_t length = strlen(path), size;
-	length -= length > 3 && strcmp(path + length - 3, ".gz") == 0 ? 3 : 0;
-	length -= length > 4 && memcmp(path + length - 4, ".txt", 4) == 0 ? 4 : 0;
-	enum status status = OK;
-	FOR(i, COUNT_OF(endings)) {
-		if (PRINT_TO(name, "%.*s%s", (int)length, path, endings[i]) >= (int)sizeof name ||
-			stat(name, &state) != 0 || !S_ISREG(state.st_mode))
-			continue;
-		char *text = input_text(name, TEXT_MOST, &size, error);
-		status = text ? hlo_assignment_text(text, size, module, error) : error->status;
-		mem_free(text);
-		return status == BAD_INPUT ? input_name(name, error) : error_set(error, status);
-	}
-	return OK;
-}
-
-static struct graph *open_hlo_text(const struct opening *opening, struct error *error)
-{
-	OWN(hlo_module) module = { 0 };
-	size_t size;
-	HELD char *text = input_all(opening->input, TEXT_MOST, &size, error);
-	if (!text || hlo_text_read(text, size, &module, error) != OK)
-		return NULL;
-	if (strcmp(opening->path, "-") != 0 && read_assignment(opening->path, &module, error) != OK)
-		return NULL;
-	return hlo_graph(&module, opening->options->open_fusions, "XLA HLO text", error);
-}
-
-/* The reader of protos writes a module's text, and behind a NUL that of its buffer assignment. */
-static struct graph *open_hlo(const struct opening *opening, struct error *error)
-{
-	OWN(hlo_module) module = { 0 };
-	struct graph *graph = NULL;
-	struct python_text text = { 0 };
-	struct python_job job = { .name = "hlo" };
-	HELD char *data = give_python(opening, &job, error);
-	enum status status = data || job.file ? python_child_text(&job, &text, error) : error->status;
-	if (job.file)
-		close(job.file);
-	if (status != OK)
-		return NULL;
-	size_t length = strlen(text.text);
-	if (hlo_text_read(text.text, length, &module, error) == OK &&
-		(length == text.length ||
-			hlo_assignment_text(text.text + length + 1, text.length - length - 1, &module, error) == OK))
-		graph = hlo_graph(&module, opening->options->open_fusions, "XLA HLO proto", error);
-	if (!graph)
-		error->line = 0; /* a line of what the reader wrote */
-	else if (text.number)
-		graph = graph_of_several(graph, text.number, opening->options->graph > 0, text.list, error);
-	mem_free(text.memory);
 	return graph;
 }
 
@@ -137,18 +75,6 @@ static struct graph *open_events(const struct opening *opening, struct error *er
 	if (job.file)
 		close(job.file);
 	return fine ? snapshot_graph(&snapshot, &csv, SNAPSHOT_ALLOCS_MOST, opening->options->graph > 0, error) : NULL;
-}
-
-/* The module of a folder of XLA dumps. */
-static struct graph *open_module(
-	const struct hlo_folder *folder, const struct read_options *options, struct error *error)
-{
-	struct graph *graph = graph_open(folder->path, options, error);
-	if (!graph) {
-		input_name(strrchr(folder->path, '/') + 1, error);
-		return NULL;
-	}
-	return graph_of_several(graph, folder->number, options->graph > 0, folder->list, error);
 }
 
 /* A model's folder holds no graph: says what does with it. */
@@ -165,14 +91,8 @@ static void folder_of_model(const char *path, struct error *error)
 /* A folder that a compiler left. */
 static struct graph *open_folder(const char *path, const struct read_options *options, struct error *error)
 {
-	struct hlo_folder folder;
-	enum status status = hlo_folder_find(path, options->graph, &folder, error);
-	struct graph *module = status == OK && folder.modules ? open_module(&folder, options, error) : NULL;
-	hlo_folder_free(&folder);
-	if (status != OK || folder.modules)
-		return module;
-	const struct python_job job = { .name = "fx", .folder = path, .options = options };
-	struct graph *graph = python_child_graph(&job, error);
+	struct graph *graph = python_child_graph(
+		&(struct python_job){ .name = "hlo_folder", .folder = path, .options = options }, error);
 	if (!graph && text_begins(error->text, "is a directory without graphs"))
 		folder_of_model(path, error);
 	return graph;

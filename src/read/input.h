@@ -1,6 +1,6 @@
 /* input.h: opens graph files: plain or gz, "-" for standard input, the format found by content.
  *
- * Formats with several files have a room of their own below this one: hlo, problems; python.
+ * Formats with several files have a room of their own below this one: problems; python.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     read_options  how graphs are read, where a file leaves it open

@@ -64,10 +64,10 @@ static enum status python_child_run(const struct python_job *job, struct child_r
 {
 	static const struct read_options as_it_is;
 	const struct read_options *options = job->options ? job->options : &as_it_is;
-	char path[PROGRAM_PATH_BYTES + 64], folder[PROGRAM_PATH_BYTES + 64];
+	char path[PROGRAM_PATH_BYTES + 64], folder[PROGRAM_PATH_BYTES + 64], file[sizeof folder];
 	char graph[WORD_BYTES], device[WORD_BYTES], dim[READ_DIMS_MOST][WORD_BYTES];
 	const struct child_limits limits = { .milliseconds = 150000, .file = job->file };
-	const char *arguments[READ_DIMS_MOST + 11] = { "python3", "-I", "-S", "-B", path, job->name };
+	const char *arguments[READ_DIMS_MOST + 13] = { "python3", "-I", "-S", "-B", path, job->name };
 	size_t count = 6;
 	TRY(python_child_find(path, sizeof path, error));
 	char *types = python_child_types();
@@ -82,6 +82,10 @@ static enum status python_child_run(const struct python_job *job, struct child_r
 		PRINT_TO(dim[i], "--dim=%s", options->dim[i]);
 		arguments[count++] = dim[i];
 	}
+	if (options->open_fusions)
+		arguments[count++] = "--fusions=open";
+	if (job->path && PRINT_TO(file, "--path=%s", job->path))
+		arguments[count++] = file;
 	if (job->folder && PRINT_TO(folder, "--folder=%s", job->folder))
 		arguments[count++] = folder;
 	enum status status = child_run("reader", arguments, job->data, job->size, &limits, result, error);

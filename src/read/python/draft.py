@@ -23,10 +23,12 @@ class Bad(Exception):
 
 
 class Options:
-    """What tidemark says of how to read: --types=..., --graph=N, --device=N, --dim=NAME=SIZE, --folder=PATH."""
+    """What tidemark says of how to read: --types=..., --graph=N, --device=N, --dim=NAME=SIZE, --fusions=open, and where
+    the bytes are from: --path=PATH, --folder=PATH."""
 
     def __init__(self, words):
-        self.graph, self.device, self.dims, self.folder, types = 0, None, [], None, ""
+        self.graph, self.device, self.dims, self.fusions, types = 0, None, [], "", ""
+        self.folder = self.path = None
         for word in words:
             key, _, value = word.partition("=")
             if key == "--graph":
@@ -35,8 +37,8 @@ class Options:
                 self.device = int(value)
             elif key == "--dim":
                 self.dims.append(value)
-            elif key == "--folder":
-                self.folder = value
+            elif key in ("--folder", "--path", "--fusions"):
+                setattr(self, key[2:], value)
             elif key == "--types":
                 types = value
         self.rules = Rules(types)

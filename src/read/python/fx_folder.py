@@ -14,8 +14,12 @@ READABLE = "fx_graph_readable.py"
 KINDS = {"_forward": "forward", "_backward": "backward", "_inference": "inference", "_joint": "joint"}
 
 
-def walk(top):
-    """Names below a folder of files that may hold graphs, sorted. No link is followed, nothing is hidden."""
+def is_graph(base):
+    return base == READABLE or base.startswith("dedicated_log_torch_trace")
+
+
+def walk(top, wanted=is_graph):
+    """Names below a folder of files that are wanted, sorted. No link is followed, nothing is hidden."""
     found, folders, entries = [], [("", 0)], 0
     while folders:
         below, depth = folders.pop()
@@ -33,7 +37,7 @@ def walk(top):
             mode = os.lstat(os.path.join(top, name)).st_mode
             if stat.S_ISDIR(mode) and depth < DEPTH_MOST:
                 folders.append((name, depth + 1))
-            elif stat.S_ISREG(mode) and (base == READABLE or base.startswith("dedicated_log_torch_trace")):
+            elif stat.S_ISREG(mode) and wanted(base):
                 found.append(name)
     return sorted(found, key=os.fsencode)
 

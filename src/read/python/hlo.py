@@ -1,18 +1,20 @@
 """An HloProto (module and buffer assignment), an HloModuleProto, an HloSnapshot, or one of the modules in a profile of
-XProf (xplane.pb), as the text that XLA prints of one: the module's, and behind a NUL that of its buffer assignment.
-Field numbers are those of xla/service/hlo.proto, xla/xla_data.proto and tsl/profiler/protobuf/xplane.proto.
+XProf (xplane.pb). Field numbers are those of xla/service/hlo.proto, xla/xla_data.proto and tsl/profiler/protobuf/xplane.proto.
 """
 import re
 
 from draft import DIMS_MOST, Bad
+from hlo_assignment import Assignment
+from hlo_graph import graph
+from hlo_groups import believed
+from hlo_module import DEPTH_MOST, DEVICES_MOST, DTYPES, Computation, Instruction, Module, Shape
+from hlo_sources import TABLES, Sources
 from wire import fields, integers, messages, numbers, signed, text_of
 
-DEPTH_MOST = 40            # of tuples in tuples
-DEVICES_MOST = 1 << 20     # more aren't believed
-BYTES_MOST = 1 << 60
 TYPES = ("opaque pred s8 s16 s32 s64 u8 u16 u32 u64 f16 f32 f64 () opaque c64 bf16 token c128 f8e5m2 f8e4m3fn s4 u4 "
          "f8e4m3b11fnuz f8e5m2fnuz f8e4m3fnuz s2 u2 f8e4m3 f8e3m4 s1 u1 f4e2m1fn f8e8m0fnu").split()
 TRIPS = re.compile(rb'known_trip_count":\{"n":"(\d{1,17})')
+UNKNOWN = Shape("opaque")
 STRANGE = re.compile(r"[^A-Za-z0-9_.\-$:]")
 
 
@@ -21,14 +23,6 @@ def bad(what):
 
 
 # ---- texts ----
-
-def quoted(text):
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def listed(values):
-    return "{" + ",".join(map(str, values)) + "}"
-
 
 class Names:
     """Names that the text of a module can have, each once."""
@@ -47,8 +41,8 @@ class Names:
 
 
 def aliases(entries):
-    """"{0}: (1, {}, may-alias)" of each AliasEntryProto or OutputOperandAliasing: output index 1, parameter or operand
-    2, index in that 3."""
+    """Of each AliasEntryProto or OutputOperandAliasing: output index 1, parameter or operand 2, index in that 3. Of nested
+    tuples, with a path of two numbers, no alias is told."""
     found = []
     for entry in entries:
         index, parameter = {1: [], 3: []}, 0
@@ -57,29 +51,33 @@ def aliases(entries):
                 index[number] += integers(value)
             elif number == 2 and isinstance(value, int):
                 parameter = value
-        found.append(f"{listed(index[1])}: ({parameter}, {listed(index[3])})")
-    return "{ " + ", ".join(found) + " }"
+        if len(index[1]) < 2 and len(index[3]) < 2:
+            found.append((sum(index[1]), parameter, sum(index[3])))
+    return found
 
 
 # ---- devices ----
 
 def groups(number, body):
-    """How the text says who takes part in a collective: of an instruction's field 87 (CollectiveDeviceListProto), 92
-    (IotaReplicaGroupListProto) or 93 (MeshAxesReplicaGroupListProto)."""
+    """Devices of a group and of all together: of an instruction's field 49 (ReplicaGroups), 87 (CollectiveDeviceListProto),
+    92 (IotaReplicaGroupListProto) or 93 (MeshAxesReplicaGroupListProto)."""
     if number == 87:
         iota = messages(body, 2)
-        return groups(92, iota[0]) if iota else listed(listed(one_group(group)) for group in messages(body, 1))
+        return groups(92, iota[0]) if iota else groups(49, messages(body, 1))
+    if number == 49:
+        found = [one_group(group) for group in body]
+        return believed(len(found[0]) if found else 0, max((device for group in found for device in group), default=-1) + 1)
     if number == 92:
         count, size = numbers(body, 1, 2)
-        return f"[{count},{size}]<=[{count * size}]"
-    sizes = [numbers(axis, 2)[0] or 1 for mesh in messages(body, 1) for axis in messages(mesh, 1)]
-    named = []
-    for axis in messages(body, 2):
-        part = messages(axis, 2)
-        size = numbers(part[-1], 2)[0] if part else 0
-        named.append(f"'a{numbers(axis, 1)[0]}'" + (f":(1){size}" if size else ""))
-    mesh = ",".join(f"'a{axis}'={size}" for axis, size in enumerate(sizes))
-    return f"mesh[{mesh}] {{{','.join(named)}}}"
+        return believed(size, count * size)
+    sizes = [numbers(axis, 2)[0] or 1 for mesh in messages(body, 1) for axis in messages(mesh, 1)][:DIMS_MOST]
+    size = devices = 1
+    for axis in messages(body, 2)[:DIMS_MOST]:
+        part, place = messages(axis, 2), numbers(axis, 1)[0]
+        size *= (numbers(part[-1], 2)[0] if part else 0) or (sizes[place] if place < len(sizes) else 1)
+    for axis in sizes:
+        devices *= axis
+    return believed(size, devices if sizes else 0)
 
 
 def one_group(body):
@@ -102,73 +100,61 @@ def shards_of(body, depth=0):
     return found or (product if kind == 3 and tiles and product <= DEVICES_MOST else 0)
 
 
-class Module:
-    """A module on its way to text."""
+class Reader:
+    """A message on its way to a module."""
 
     def __init__(self):
-        self.name, self.entry, self.computations, self.schedule, self.aliases = "module", 0, [], {}, []
-        self.devices, self.tables, self.scheduled = 1, {1: [], 2: [], 3: [], 4: []}, False
-        self.called, self.names, self.by_id = {}, Names(), {}   # by_id: names of instructions
-        self.shapes, self.layouts, self.places, self.opcodes = {}, {}, {}, {}   # texts by the bytes of their messages
+        self.module, self.entry, self.computations, self.schedule = Module(), 0, [], {}
+        self.sources, self.called, self.names, self.by_id = Sources(), {}, Names(), {}   # by_id: instructions
+        self.shapes, self.places, self.opcodes = {}, {}, {}   # by the bytes of their messages
 
     def read(self, body):
-        """The lines of the text."""
+        """The module."""
         for number, value in fields(body):
             if isinstance(value, int):
                 self.entry = value if number == 6 else self.entry
             elif number == 1:
-                self.name = text_of(value)
+                self.module.name = STRANGE.sub("_", text_of(value)) or "module"
             elif number == 3:
                 self.computations.append(value)
             elif number == 7:
                 self.read_schedule(value)
             elif number == 8:
-                self.aliases = messages(value, 1)
+                self.module.aliases = aliases(messages(value, 1))
             elif number == 15:   # DeviceAssignmentProto: replica_count 1, computation_count 2
                 found = {1: 1, 2: 1, **{number: value for number, value in fields(value) if isinstance(value, int)}}
-                self.devices = found[1] * found[2] if 0 < found[1] * found[2] < DEVICES_MOST else 1
+                self.module.devices = found[1] * found[2] if 0 < found[1] * found[2] < DEVICES_MOST else 1
             elif number == 17:
                 for which, row in fields(value):
-                    if which in self.tables and isinstance(row, bytes):
-                        self.tables[which].append(row)
+                    self.read_source(which, row)
         if not self.computations:
             raise bad("the module is broken or has no computations")
         names = Names()
-        for body in self.computations:
-            number = numbers(body, 5)[0]
+        for place, body in enumerate(self.computations):
             name = next((text_of(value) for field, value in fields(body) if field == 1), "")
-            self.called[number] = names.new(name or "computation")
+            self.called[numbers(body, 5)[0]] = place, names.new(name or "computation")
         if self.entry not in self.called:
             raise bad("the entry computation isn't there")
-        return "".join([*self.head(), *(line for body in self.computations for line in self.computation(body))])
+        self.module.entry = self.called[self.entry][0]
+        self.module.computations = [self.computation(body) for body in self.computations]
+        return self.module
 
     def read_schedule(self, body):
         """A map from a computation's id to a sequence of instruction ids."""
         for entry in messages(body, 1):
-            self.scheduled = True
+            self.module.scheduled = True
             order = [number for sequence in messages(entry, 2) for field, value in fields(sequence) if field == 1
                      for number in integers(value)]
             self.schedule[numbers(entry, 1)[0]] = order
 
-    def head(self):
-        """What stands before the computations: the header, and tables of places in the program's source."""
-        yield f"HloModule {STRANGE.sub('_', self.name) or 'module'}"
-        yield ", is_scheduled=true" if self.scheduled else ""
-        yield f", input_output_alias={aliases(self.aliases)}" if self.aliases else ""
-        yield f", num_partitions={self.devices}\n\n"
-        for which, title in (1, "FileNames"), (2, "FunctionNames"):
-            yield title + "\n"
-            for number, row in enumerate(self.tables[which], 1):
-                yield f'{number} "{" ".join(text_of(row).splitlines())}"\n'
-        yield "\nFileLocations\n"
-        for number, row in enumerate(self.tables[3], 1):
-            yield "%d {file_name_id=%d function_name_id=%d line=%d}\n" % (number, *numbers(row, 1, 2, 3))
-        yield "\nStackFrames\n"
-        for number, row in enumerate(self.tables[4], 1):
-            yield "%d {file_location_id=%d parent_frame_id=%d}\n" % (number, *numbers(row, 1, 2))
+    def read_source(self, which, row):
+        """A row of the tables of places in the program's source."""
+        if isinstance(row, bytes) and 1 <= which <= len(TABLES):
+            self.sources.tables[TABLES[which - 1]].append(
+                " ".join(text_of(row).splitlines()) if which < 3 else numbers(row, *((1, 2, 3) if which == 3 else (1, 2))))
 
     def computation(self, body):
-        """The lines of a computation."""
+        """A computation in its order."""
         read, number, root = [], 0, 0
         for field, value in fields(body):
             if field == 2 and isinstance(value, bytes):
@@ -177,28 +163,23 @@ class Module:
                 number, root = value if field == 5 else number, signed(value) if field == 6 else root
         if not read:
             raise bad("an empty or broken computation")
-        by_id = {instruction[0]: instruction for instruction in reversed(read)}
+        by_id = {number: (number, operands, instruction) for number, operands, instruction in reversed(read)}
         if root and root not in by_id:
             raise bad("a computation's root is none of its instructions")
         order = in_order(read, by_id, self.schedule.get(number, ()))
-        root = by_id[root] if root else order[-1]
-        yield f"\n{'ENTRY ' if number == self.entry else ''}%{self.called[number]} {{\n"
-        for instruction in order:
-            _, name, opcode, shape, operands, index, attributes = instruction
-            if opcode == "parameter":
-                given = str(index)
-            else:
-                given = ", ".join(["%" + by_id[operand][1] for operand in operands])
-            yield f"  {'ROOT ' if instruction is root else ''}%{name} = {shape} {opcode}({given}){attributes}\n"
-        yield "}\n"
+        places = {number: place for place, (number, _, _) in enumerate(order)}
+        for _, operands, instruction in order:
+            if instruction.opcode not in ("constant", "parameter"):
+                instruction.operands = [places[operand] for operand in operands]
+        return Computation(self.called[number][1], [instruction for _, _, instruction in order],
+                           places[root] if root else len(order) - 1)
 
     # ---- instructions ----
 
     def instruction(self, body):
-        """Id, name, opcode, shape, operands' ids, parameter's number and attributes."""
-        name = opcode = ""
-        number = index = 0
-        shape, operands, more, calls, group, pairs, in_place = "opaque[]", [], [], [], [], [], []
+        """Id, operands' ids, and the instruction."""
+        instruction = Instruction("", "", UNKNOWN, 0)
+        number, operands, calls, group, pairs, in_place = 0, [], [], [], [], []
         for field, value in fields(body):
             if field == 36:
                 operands += integers(value)
@@ -208,49 +189,65 @@ class Module:
                 if field == 35:
                     number = signed(value)
                 elif field in (9, 13):
-                    index = value
+                    instruction.index = value
             elif field == 3:
-                shape = self.shapes.get(value) or self.shape(value, 0)
+                instruction.shape = self.shapes.get(value) or self.shape(value, 0)
             elif field == 1:
-                name = text_of(value)
+                instruction.name = text_of(value)
             elif field == 2:
-                opcode = self.opcodes.get(value) or self.opcodes.setdefault(value, STRANGE.sub("_", text_of(value)))
+                instruction.opcode = self.opcodes.get(value) or self.opcodes.setdefault(value, STRANGE.sub("_", text_of(value)))
             elif field == 7:
-                more.append(self.places.get(value) or self.metadata(value))
+                instruction.op_name, instruction.src = self.places.get(value) or self.metadata(value)
             elif field == 49:
-                group.append(listed(one_group(value)))
+                group.append(value)
             elif field == 52:
-                pairs.append(listed(numbers(value, 1, 2)))
+                pairs += numbers(value, 1, 2)
             elif field == 74:
                 in_place.append(value)
-            elif field in ATTRIBUTES:
-                more.append(ATTRIBUTES[field](field, value))
-        if not name or not opcode:
+            else:
+                self.attribute(instruction, field, value)
+        if not instruction.name or not instruction.opcode:
             raise bad("an instruction without a name or opcode")
-        if opcode == "get-tuple-element":
-            more.append(f"index={index}")
-        if calls:
-            more.append("called_computations=" + listed(map(self.callee, calls)))
+        instruction.calls = [self.callee(number) for number in calls]
         if group:
-            more.append("replica_groups=" + listed(group))
+            self.collective(instruction, groups(49, group))
         if pairs:
-            more.append("source_target_pairs=" + listed(pairs))
-        if in_place:
-            more.append("output_to_operand_aliasing=" + aliases(in_place))
-        name = self.names.new(name)
-        self.by_id.setdefault(number, name)
-        attributes = "".join([", " + one for one in more if one])
-        return number, name, opcode, shape, operands, index, attributes
+            self.collective(instruction, (2, max(pairs) + 1))
+        instruction.aliases = aliases(in_place)
+        instruction.name = self.names.new(instruction.name)
+        self.by_id.setdefault(number, instruction)
+        return number, operands, instruction
+
+    def collective(self, instruction, found):
+        instruction.group, devices = found
+        self.module.add_devices(devices)
+
+    def attribute(self, instruction, field, body):
+        """What only some instructions have."""
+        if field == 16:   # of a convolution's dims only where the kernel has its outputs is asked
+            instruction.labels = "_" + "." * min(DIMS_MOST, numbers(body, 4)[0]) + "o"
+        elif field == 28:
+            self.module.add_call(text_of(body))
+        elif field == 30:
+            instruction.contracting = ",".join(map(str, one_group(body)))
+        elif field == 40:
+            instruction.shards = shards_of(body)
+            self.module.add_devices(instruction.shards)
+        elif field == 43:
+            trips = TRIPS.search(body)
+            instruction.trips = int(trips[1]) if trips else 0
+        elif field in (87, 92, 93):
+            self.collective(instruction, groups(field, body))
 
     def callee(self, number):
-        """The name of a computation that is called."""
+        """The place of a computation that is called."""
         if number not in self.called:
             raise bad("a call of a computation that isn't there")
-        return "%" + self.called[number]
+        return self.called[number][0]
 
     def shape(self, body, depth):
-        """A shape as text: element_type 2, dimensions 3, tuple_shapes 4, layout 5."""
-        kind, dims, parts, layout = 0, [], [], ""
+        """Element_type 2, dimensions 3, tuple_shapes 4, layout 5."""
+        kind, dims, parts, layout = 0, [], [], b""
         if depth > DEPTH_MOST:
             raise bad("tuples are nested too deep")
         for field, value in fields(body):
@@ -260,18 +257,16 @@ class Module:
                 kind = value if field == 2 else kind
             elif field == 4:
                 parts.append(self.shape(value, depth + 1))
-            elif field == 5 and value:
-                layout = "{L%d}" % self.layouts.setdefault(value, len(self.layouts))
+            elif field == 5:
+                layout = value
         if len(dims) > DIMS_MOST:
             raise bad("a shape has too many dims")
-        if kind == 13:
-            text = "(" + ", ".join(parts) + ")"
-        elif parts and kind != 17:
+        if parts and kind not in (13, 17):
             raise bad("a shape that is not a tuple has parts")
-        else:
-            name = TYPES[kind] if kind < len(TYPES) else "opaque"
-            text = f"{name}[{','.join('?' if dim < 0 else str(dim) for dim in dims)}]{layout}"
-        return self.shapes.setdefault(body, text)
+        name = TYPES[kind] if kind < len(TYPES) else "opaque"
+        made = Shape("opaque", parts=parts if kind == 13 else []) if kind in (13, 17) else Shape(
+            DTYPES[name], [dim for dim in dims if dim >= 0], layout, unsized=any(dim < 0 for dim in dims))
+        return self.shapes.setdefault(body, made)
 
     def metadata(self, body):
         """OpMetadata: op_name 2, source_file 3, source_line 4, stack_frame_id 15."""
@@ -282,36 +277,8 @@ class Module:
                 name, file = value if field == 2 else name, value if field == 3 else file
             else:
                 line, frame = value if field == 4 else line, value if field == 15 else frame
-        parts = ["op_name=" + quoted(text_of(name))] if name else []
-        if frame:
-            parts.append(f"stack_frame_id={frame}")
-        elif file:
-            parts.append(f"source_file={quoted(text_of(file))} source_line={line}")
-        return self.places.setdefault(body, "metadata={" + " ".join(parts) + "}" if parts else "")
-
-
-def output_dim(_, body):
-    """Of a convolution's ConvolutionDimensionNumbers only where the kernel has its outputs is asked."""
-    output = numbers(body, 4)[0]
-    return "dim_labels=_" + "".join("o" if dim == output else "." for dim in range(DIMS_MOST)) + "->"
-
-
-def trips(_, body):
-    """The number of trips of a loop, where XLA knows it."""
-    found = TRIPS.search(body) if isinstance(body, bytes) else None
-    return 'backend_config={"known_trip_count":{"n":"%d"}}' % int(found[1]) if found else ""
-
-
-ATTRIBUTES = {
-    16: output_dim,
-    28: lambda _, body: "custom_call_target=" + quoted(text_of(body)),
-    30: lambda _, body: "lhs_contracting_dims=" + listed(one_group(body)),
-    40: lambda _, body: "sharding={devices=[%d]}" % shards_of(body) if shards_of(body) else "",
-    43: trips,
-    87: lambda field, body: "replica_groups=" + groups(field, body),
-    92: lambda field, body: "replica_groups=" + groups(field, body),
-    93: lambda field, body: "replica_groups=" + groups(field, body),
-}
+        src = self.sources.frame(frame) if frame else f"{text_of(file)[:700]}:{line}" if file else ""
+        return self.places.setdefault(body, (text_of(name), src))
 
 
 def in_order(read, by_id, schedule):
@@ -320,11 +287,11 @@ def in_order(read, by_id, schedule):
     for first in [*(by_id[number] for number in schedule if number in by_id), *read]:
         if first[0] in placed:
             continue
-        if placed.issuperset(first[4]):   # as nearly all are
+        if placed.issuperset(first[1]):   # as nearly all are
             placed.add(first[0])
             order.append(first)
             continue
-        stack = [(first, iter(first[4]))]
+        stack = [(first, iter(first[1]))]
         waiting = {first[0]}
         while stack:
             instruction, operands = stack[-1]
@@ -335,7 +302,7 @@ def in_order(read, by_id, schedule):
                     raise bad("instructions that wait for each other")
                 if operand not in placed:
                     waiting.add(operand)
-                    stack.append((by_id[operand], iter(by_id[operand][4])))
+                    stack.append((by_id[operand], iter(by_id[operand][1])))
                     break
             else:
                 waiting.discard(instruction[0])
@@ -347,9 +314,9 @@ def in_order(read, by_id, schedule):
 
 # ---- the buffer assignment ----
 
-def assignment(body, by_id):
-    """A BufferAssignmentProto as text; "" where it says nothing. by_id: names of instructions."""
-    defined, lines = {}, []
+def assignment(body, reader):
+    """A BufferAssignmentProto; where it says nothing, neither does the module."""
+    defined, made = {}, Assignment()
     for buffer in messages(body, 1):   # LogicalBufferProto: id 1, defined_at 3 { shape_index 3, instruction_id 4 }
         number, path, instruction = 0, [], -1
         for field, value in fields(buffer):
@@ -360,18 +327,16 @@ def assignment(body, by_id):
                     instruction = signed(one)
                 elif inner == 3:
                     path += integers(one)
-        if instruction in by_id:
-            defined[number] = by_id[instruction] + listed(path) if path else by_id[instruction]
-    for number, allocation in enumerate(messages(body, 3)):
-        size, of_thread, parameter, result, constant = numbers(allocation, 2, 3, 5, 7, 12)
-        purpose = (", thread-local" if of_thread else ", parameter 0" if parameter else ", constant" if constant
-                   else ", maybe-live-out" if result else "")
-        lines.append(f"allocation {number}: size {min(size, BYTES_MOST)}{purpose}:\n")
+        if instruction in reader.by_id:
+            defined[number] = reader.by_id[instruction], path
+    for allocation in messages(body, 3):
+        size, thread, parameter, result, constant = numbers(allocation, 2, 3, 5, 7, 12)
+        made.add(size, thread, parameter, constant, result)
         for assigned in messages(allocation, 9):
             buffer, offset = numbers(assigned, 1, 2)
-            if buffer in defined and offset <= BYTES_MOST:
-                lines.append(f" value: <{buffer} {defined[buffer]} @0> (size=0,offset={offset})\n")
-    return "BufferAssignment:\n" + "".join(lines) if lines else ""
+            if buffer in defined:
+                made.put(*defined[buffer], offset)
+    made.finish(reader.module)
 
 
 def is_module(body):
@@ -419,7 +384,7 @@ def choose(modules, wanted):
 
 
 def read(stream, options):
-    """The text of a module, and of its buffer assignment."""
+    """The graph of a module."""
     body, assigned, choice = stream.read(), b"", []
     modules = None if is_module(body) else profiled(body)
     if modules is not None:
@@ -442,7 +407,7 @@ def read(stream, options):
         body = inside
     if not is_module(body):
         raise bad("it has no module")
-    module = Module()
-    text = module.read(body)
-    where = assignment(assigned, module.by_id)
-    return [*choice, text, "\0" + where] if where else [*choice, text]
+    reader = Reader()
+    module = reader.read(body)
+    assignment(assigned, reader)
+    return [*choice, *graph(module, options, "XLA HLO proto")]
