@@ -348,7 +348,7 @@ const struct rule rules_aten[] = { /* contractions */
 
 	/* reductions */
 	{ "aten.sum", "@reduce+", COST_ELEMENT, "0", "", NULL, TRAIT_LINEAR },
-	{ "aten.mean", "@reduce+", COST_ELEMENT, "0", "i0*", NULL, TRAIT_LINEAR },
+	{ "aten.mean", "@reduce+", COST_ELEMENT, "0", "", NULL, TRAIT_LINEAR },
 	KERNEL("amax", "@reduce^", "0", "i0 o0"),
 	KERNEL("amin", "@reduce^", "0", "i0 o0"),
 	KERNEL("max", "@reduce^", "0", "o1"),

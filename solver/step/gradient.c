@@ -280,8 +280,7 @@ static uint32_t expanded(const struct gradient *g)
 }
 
 DERIVATIVE(total, g->to[0] = expanded(g))
-DERIVATIVE(mean,
-	g->to[0] = like(g, "aten.div.Scalar", g->in[0], IN(expanded(g), g->policy == GRADIENT_EAGER ? g->in[0] : NONE)))
+DERIVATIVE(mean, g->to[0] = like(g, "aten.div.Scalar", g->in[0], IN(expanded(g))))
 
 /* amax, logsumexp, norm, prod: from input and result. */
 static void reduction(const struct gradient *g)

@@ -262,6 +262,10 @@ static uint32_t update_ops(struct train *train)
 		}
 	train->build.phase = PHASE_UPDATE;
 	update_all(&train->build, &train->options->update, parameter, gradient, count);
+	train->build.module = "";
+	for (uint32_t t = 0; t < graph->tensors && train->options->update.held; t++)
+		if (train->trained[t] && train->gradient[t] != NONE)
+			build_op(&train->build, RELEASE_TYPE, IN(train->gradient[t]));
 	return count;
 }
 

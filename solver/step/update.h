@@ -24,6 +24,8 @@ struct update_options {
 	bool loss_scaling;
 	/* Gradients are added to buffers that live from step to step: the step is one of several microbatches. */
 	bool accumulate;
+	/* Gradients stay until zero_grad() behind the last update, as in a step that PyTorch runs. */
+	bool held;
 };
 
 /* What the update reads for a parameter whose gradient is complete: the gradient itself, its copy in f32, or the

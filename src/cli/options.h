@@ -83,8 +83,8 @@
 	X(policy, "policy", 0, "P", BY(model), "what backward keeps: eager (as PyTorch, the default) or ideal") \
 	X(loss, "loss", 0, "L", BY(model), "kernels (the default): as --kernels has it; or eager: op by op, on logits in " \
 		"fp32, labels shifted beforehand, as where layers alone are compiled (llama, deepseek)") \
-	X(kernels, "kernels", 0, "K", BY(model), "eager, or fused (the default): grouped queries without copies, SwiGLU " \
-		"and loss in one kernel each (llama, deepseek)") \
+	X(kernels, "kernels", 0, "K", BY(model), "eager (the default of a config.json: the library's own ops), or fused: " \
+		"grouped queries without copies, SwiGLU and loss in one kernel each (llama, deepseek)") \
 	X(attention, "attention", 0, "A", BY(model), "math (keeps the scores) or flash (one kernel that doesn't)") \
 	X(no_dropout, "no-dropout", 0, NULL, BY(model), "leave dropout layers out") \
 	X(accumulate, "accumulate", 0, NULL, BY(model), "add gradients to buffers that live from step to step") \

@@ -267,8 +267,8 @@ static void say_sizes(const struct model_source *source, struct words *words)
 #undef X
 	if (asked->flash != preset->flash)
 		words_add(words, " --attention %s", asked->flash ? "flash" : "math");
-	if (!asked->fused)
-		words_add(words, " --kernels eager");
+	if (asked->fused == (asked->from != NULL))
+		words_add(words, " --kernels %s", asked->fused ? "fused" : "eager");
 	if (asked->eager_loss)
 		words_add(words, " --loss eager");
 	if (asked->dropout != preset->dropout)

@@ -97,7 +97,7 @@ struct graph *hugging_face_build(const struct model_config *config, struct error
 		(long long)config->field);
 	MODEL_SIZES(X)
 #undef X
-	hugging_face_ask(&options, !config->fused, "kernels=eager");
+	hugging_face_ask(&options, config->fused, "kernels=fused");
 	hugging_face_ask(&options, !config->flash, "attention=math");
 	hugging_face_ask(&options, config->eager_loss, "loss=eager");
 	hugging_face_ask(&options, config->dropout != own->dropout, "dropout=%d", config->dropout);

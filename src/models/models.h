@@ -130,7 +130,7 @@ struct model_training {
 };
 
 /* What `model` and `search` share where nothing else is asked for: mixed precision, Adam, nothing computed again;
- * grouped queries, SwiGLU and loss in kernels of their own. */
+ * grouped queries, SwiGLU and loss in kernels of their own; of a config.json the library's own ops. */
 extern const struct model_training model_training_default;
 void model_config_default(struct model_config *config);
 

@@ -6,7 +6,7 @@ const struct model_training model_training_default = { .precision = PRECISION_MI
 
 void model_config_default(struct model_config *config)
 {
-	config->fused = true;
+	config->fused = !config->from;
 }
 
 /* Gives back the old graph; NULL stays NULL. */
@@ -84,6 +84,7 @@ struct graph *model_step(const char *name, const struct model_config *config, co
 			.master = mixed,
 			.loss_scaling = mixed,
 			.accumulate = training->accumulate,
+			.held = config->from && !training->accumulate,
 			.narrow_moments = training->narrow_moments } };
 	struct graph *graph = NULL;
 	if (config->lora == 0 && (config->target || config->base))

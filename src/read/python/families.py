@@ -64,7 +64,7 @@ def with_norms(kind, **more):
 def modern_head(net, x, c):
     """A product, a gelu and a norm before the vocabulary."""
     x = net.act("gelu", net.linear("head.dense", x, net.shape[x][-1], c.on("classifier_bias")))
-    return net.norm("head.norm", x, "layer" if c.on("norm_bias") else "scale")
+    return net.norm("head.norm", x, "layer" if c.on("norm_bias") else "torch")
 
 
 def masked_head(net, x, c):
@@ -130,7 +130,7 @@ FAMILIES = {
         "experts": {"sigmoid": True}, "sparse": {"first": 1}},
     "bert-generation": {**OLD, "form": "post", "positions": 0, "first_norm": True, "last_norm": False, "head_bias": True, "two_biases": True,
                         "mix": {"full_attention": (attention, BIASED)}, "dense": {"gated": False, "bias": True}},
-    "modernbert-decoder": {"norm": "scale", "first_norm": True, "bare": True, "tied": True, "head": (modern_head,), "head_bias": True,
+    "modernbert-decoder": {"norm": "torch", "first_norm": True, "bare": True, "tied": True, "head": (modern_head,), "head_bias": True,
                            "mix": {kind: (attention, {"out_bias": "attention_bias"}) for kind in ALL}, "dense": {"act": "gelu"}},
     "gemma4_text": {"kinds": every(("sliding_window_pattern", 6), "full_attention", "sliding_attention"), "form": "sandwich",
                     "mix": {"sliding_attention": (attention, {"norms": "head", "shares": True}),
@@ -159,10 +159,10 @@ FAMILIES = {
     "nanochat": {"mix": with_norms(None), "norm": "none", "dense": {"gated": False, "act": "relu2"}},
     "persimmon": {"mix": {"full_attention": (attention, {"norms": "layer", "asks": "qk_layernorm", "bias": True, "out_bias": True, "rotary": 0.5})},
                   "norm": "layer", "dense": {"gated": False, "bias": True}},
-    "falcon": {**OLD, "form": "parallel", "mix": {"full_attention": (attention, {"one": True, "bias": "bias", "out_bias": "bias"})},
+    "falcon": {**OLD, "form": "parallel", "mix": {"full_attention": (attention, {"one": True, "bias": "bias", "out_bias": "bias", "eager": "mask"})},
                "dense": {"gated": False, "bias": "bias"}},
-    "bloom": {**OLD, "first_norm": True, "mix": {"full_attention": (attention, BIASED)}, "dense": {"gated": False, "bias": True}},
-    "mpt": {**OLD, "norm": "scale", "mix": {"full_attention": (attention, {**BIASED, "bias": False, "out_bias": False})},
+    "bloom": {**OLD, "first_norm": True, "mix": {"full_attention": (attention, {**BIASED, "eager": "alibi"})}, "dense": {"gated": False, "bias": True}},
+    "mpt": {**OLD, "norm": "torch", "mix": {"full_attention": (attention, {**BIASED, "bias": False, "out_bias": False})},
             "dense": {"gated": False, "bias": False}},
     "gpt_bigcode": {**OLD, "positions": 0, "mix": {"full_attention": (attention, {**BIASED, "one": True})},
                     "dense": {"gated": False, "bias": True}},
@@ -194,7 +194,7 @@ USED = {"bias": "use_bias", "out_bias": "use_bias"}
 GPTJ = {"form": "parallel", "norm": "layer", "head_bias": True, "dense": {"gated": False, "bias": True, "normal": "gelu_new"},
         "drop": ("embd_pdrop", "attn_pdrop", "resid_pdrop", "resid_pdrop"), "listed": False}
 COHERE = {"form": "parallel", "norm": "scale", "tied": True, "multiplied": True}
-GEMMA = {"tied": True, "scaled": True, "dense": {"normal": "gelu"}}
+GEMMA = {"norm": "gemma", "tied": True, "scaled": True, "dense": {"normal": "gelu"}}
 NO_BIASES = {"attention_bias": False, "mlp_bias": False}
 SILU = {"hidden_act": "silu"}
 WHOLE, NORMED = {"norms": "whole"}, {"norms": "head"}
@@ -231,15 +231,15 @@ FAMILIES.update({
     "qwen3": kin({**ROT, **NORMED}), "qwen3_moe": kin({**ROT, **NORMED}, experts={}, only=SILU),
     "gemma": kin(ROT, **GEMMA), "vaultgemma": kin({**ROT, "capped": True}, **GEMMA),
     "gemma2": kin({**ROT, "capped": True}, form="sandwich", **GEMMA),
-    "gemma3_text": kin({**ROT, **NORMED, "capped": True}, form="sandwich", **GEMMA),
+    "gemma3_text": kin({**ROT, "norms": "gemma", "capped": True}, form="sandwich", **GEMMA),
     "phi": kin({"bias": True, "out_bias": True, "norms": "layer", "asks": "qk_layernorm", "rotary": 0.5}, form="parallel",
                norm="layer", head_bias=True, dense={"gated": False, "bias": True, "normal": "gelu_new"},
                drop=("embd_pdrop", "attention_dropout", "resid_pdrop", "resid_pdrop")),
-    "phi3": kin({"bias": False}, drop=("embd_pdrop", "attention_dropout", "resid_pdrop", "resid_pdrop"), only=NO_BIASES,
-                says=(PACKED + ", gate and up two",)),
-    "gpt_neox": kin({"rotary": 0.25, "equal_heads": True}, form="neox", norm="layer", dense={
+    "phi3": kin({"bias": False, "joins": True, "packed": True}, drop=("embd_pdrop", "attention_dropout", "resid_pdrop", "resid_pdrop"), only=NO_BIASES,
+                says=("gate and up are two products where the library writes one",)),
+    "gpt_neox": kin({"packed": True, "rotary": 0.25, "equal_heads": True}, form="neox", norm="layer", dense={
         "gated": False, "bias": True, "normal": "gelu"}, drop=("hidden_dropout", "attention_dropout", "hidden_dropout",
-                                                               "hidden_dropout"), only={"is_decoder": False}, says=(PACKED,)),
+                                                               "hidden_dropout"), only={"is_decoder": False}),
     "olmo": kin(ROT, norm="none", only={"clip_qkv": None}),
     "olmo2": kin({**ROT, **WHOLE}, form="behind"), "olmo3": kin({**ROT, **WHOLE}, form="behind"),
     "olmoe": kin({**ROT, **WHOLE}, experts={}, only=SILU),

@@ -11,10 +11,11 @@ class Net:
     def __init__(self, batch, seq, asked=None):
         self.draft, self.batch, self.seq, self.path, self.count = Draft(), batch, seq, [], 0
         asked = asked or {}   # kernels: fused or eager; attention: flash, in one kernel, or math; dropout: 0 or 1
-        self.fused, self.flash = asked.get("kernels", "fused") == "fused", asked.get("attention", "flash") == "flash"
+        self.fused, self.flash = asked.get("kernels") == "fused", asked.get("attention", "flash") == "flash"
         self.eager_loss, self.drops = asked.get("loss") == "eager", asked.get("dropout") != "0"
         self.causal, self.share, self.dropped = True, 0, False   # share: of attention's weights that dropout makes 0
         self.shape, self.dtype, self.root, self.shared = {}, {}, {}, {}   # shared: keys and values, by their shapes
+        self.by_heads = set()   # what lies in memory head by head, not token by token
         self.layer = 0, 1   # the one that is made, and how many there are
 
     @contextlib.contextmanager
@@ -126,14 +127,31 @@ class Net:
             return self.view(made, *shape[:-1], out)
 
     def norm(self, name, x, kind="rms", width=None):
-        """An RMSNorm, a LayerNorm ("layer"), one without a bias ("scale"), or either without parameters ("none")."""
+        """An RMSNorm, one whose weights stand around 1 ("gemma"), a LayerNorm ("layer"), one without a bias ("torch"), which some
+        write out ("scale"), or without parameters ("none")."""
         with self.inside(name):
             shape, few = self.shape[x], self.shape[x][:-1] + (1,)
             weight = self.given("weight", width or shape[-1]) if kind != "none" else None
-            if kind == "rms":
+            if kind in ("rms", "gemma") and self.fused:
                 return self.op("aten._fused_rms_norm.default", [x, weight], shape, few, dtypes=("f32", "f32"))
+            if kind in ("rms", "gemma", "scale") and not self.fused:
+                return self.norm_written_out(x, weight, kind)
             bias = self.given("bias", shape[-1]) if kind == "layer" else None
             return self.op("aten.native_layer_norm.default", [x, weight, bias], shape, few, few, dtypes=("f32",) * 3)
+
+    def norm_written_out(self, x, weight, kind):
+        """As the library's classes have it, a kernel for each of its ops."""
+        few = self.shape[x][:-1] + (1,)
+        if kind == "scale":
+            mean = self.op("aten.mean.dim", [x], few)
+            square = self.map("pow.Tensor_Scalar", self.op("aten.sub.Tensor", [x, mean], self.shape[x]))
+        else:
+            square = self.map("pow.Tensor_Scalar", x)
+        root = self.map("rsqrt.default", self.map("add.Tensor", self.op("aten.mean.dim", [square], few)))
+        made = self.times(self.op("aten.sub.Tensor", [x, mean], self.shape[x]) if kind == "scale" else x, root)
+        if kind == "gemma":
+            weight = self.map("add.Tensor", weight)
+        return self.times(weight, made)
 
     def table(self, name, rows, width, ids):
         """The rows that ids name."""
@@ -189,8 +207,8 @@ class Net:
 
     # ---- attention ----
 
-    def turn(self, x, width):
-        """Rotary positions of the first part of each head [b, heads, s, d]."""
+    def turn(self, x, width, joins=False):
+        """Rotary positions of the first part of each head [b, heads, s, d]; joins: with what is left of it, be it nothing."""
         rest = self.shape[x][3] - width
         kept = self.part(x, rest) if rest else None
         x = self.part(x, width) if rest else x
@@ -200,20 +218,39 @@ class Net:
         halves = self.parts(x, width // 2, width - width // 2)
         turned = self.join(self.map("neg.default", halves[1]), halves[0])
         x = self.add(self.times(x, waves[0]), self.times(turned, waves[1]))
-        return self.join(x, kept) if rest else x
+        if not rest and (self.fused or not joins):
+            return x
+        x = self.join(*(one for one in (x, kept) if one))
+        self.by_heads.add(x)
+        return x
+
+    def masked(self, q, k, v):
+        """Attention in the kernel that takes a mask, which the library makes in every layer and autograd keeps."""
+        b, heads, s, _ = self.shape[q]
+        columns, width = self.shape[k][2], self.shape[v][3]
+        path, self.path = self.path, []
+        seen = self.given("mask", b, 1, s, columns, kind="buffer", dtype="bool")
+        self.path = path
+        mask = self.op("aten.where.self", [seen], (b, 1, s, columns), dtypes=("f32",))
+        made = self.op("aten._scaled_dot_product_efficient_attention.default", [q, k, v, mask], (b, heads, s, width),
+                       (b, heads, s), (), (), dtypes=(self.dtype[q], "f32", "i64", "i64"))
+        made = self.op("aten.permute.default", [made], (b, s, heads, width), view=True)
+        return self.view(made, b, s, heads * width)
 
     def attend(self, q, k, v, mask=None, scaled=True, capped=False):
         """Softmax attention, in one kernel or written out: [b, heads, s, d] -> [b, s, heads * d]. mask: what is added to the
         scores, which one kernel doesn't take."""
         b, heads, s, head = self.shape[q]
         columns, width = self.shape[k][2], self.shape[v][3]
-        if not self.flash or mask:
+        if not self.flash or mask or (capped and not self.fused):
             return self.written_out(q, k, v, mask, scaled, capped)
         made = self.op("aten._scaled_dot_product_flash_attention.default", [q, k, v], (b, heads, s, width), (b, heads, s),
                        dtypes=(self.dtype[q], "f32"))
         if self.causal:   # the half that its mask hides isn't computed
             self.draft.ops[made]["flops"] = b * heads * s * columns * (head + width)
         made = self.op("aten.permute.default", [made], (b, s, heads, width), view=True)
+        if q in self.by_heads and not self.fused:   # the kernel's result lies in memory as its queries do
+            made = self.map("clone.default", made)
         return self.view(made, b, s, heads * width)
 
     def copies(self, x, heads):
@@ -228,13 +265,15 @@ class Net:
     def written_out(self, q, k, v, mask, scaled, capped):
         """Attention as ops that keep the scores."""
         b, heads, s, head = self.shape[q]
+        few = self.shape[k][1] < heads   # copies lie head by head in memory
         k, v = self.copies(k, heads), self.copies(v, heads)
         columns, width = self.shape[k][2], self.shape[v][3]
 
-        def flat(x):   # a view of a batch of one, else a copy
-            return self.view(x if b == 1 else self.map("clone.default", x), b * heads, *self.shape[x][2:])
+        def flat(x, copied=False):   # a view of a batch of one and of what lies head by head, else a copy
+            return self.view(x if b == 1 or copied or x in self.by_heads else self.map("clone.default", x), b * heads,
+                             *self.shape[x][2:])
         turned = self.op("aten.transpose.int", [k], (b, heads, head, columns), view=True)
-        left, right = flat(q), flat(turned)
+        left, right = flat(q), flat(turned, few or k in self.by_heads)
         scores = self.view(self.op("aten.bmm.default", [left, right], (b * heads, s, columns)), b, heads, s, columns)
         scores = self.map("div.Tensor", scores) if scaled else scores
         if capped:
@@ -242,7 +281,7 @@ class Net:
         scores = self.add(scores, mask) if mask else scores
         weights = self.drop(self.map("_softmax.default", scores), self.share)
         weights = self.view(weights, b * heads, s, columns)
-        made = self.view(self.op("aten.bmm.default", [weights, flat(v)], (b * heads, s, width)), b, heads, s, width)
+        made = self.view(self.op("aten.bmm.default", [weights, flat(v, few)], (b * heads, s, width)), b, heads, s, width)
         made = self.op("aten.permute.default", [made], (b, s, heads, width), view=True)
         return self.view(self.map("clone.default", made), b, s, heads * width)
 

@@ -51,13 +51,18 @@ def attention(net, x, c, has):
     heads, kv, head, width = widths(c, has, hidden)
     norm = has.get("norms") if c.on(has.get("asks", ""), normal=True) else None
     bias = c.whether(has.get("bias", "attention_bias"))
-    q = net.linear("q_proj", x, heads * head * (2 if has.get("gate") == "double" else 1), bias)
+    if has.get("packed") and not net.fused:   # one product, of which rotary positions leave the values alone
+        sizes = heads * head, kv * head, kv * width
+        q, k, v = net.parts(net.linear("qkv_proj", x, sum(sizes), bias), *sizes)
+    else:
+        q = net.linear("q_proj", x, heads * head * (2 if has.get("gate") == "double" else 1), bias)
     if shares(net, c, has) and (kv, head) in net.shared:   # those of an earlier layer
         q = net.norm("q_norm", net.heads(q, heads)) if norm else net.heads(q, heads)
         made = net.attend(net.turn(q, head), *net.shared[(kv, head)])
         return net.linear("o_proj", made, hidden)
-    k = net.linear("k_proj", x, kv * head, bias)
-    v = k if has.get("equal") and c.on("attention_k_eq_v") else net.linear("v_proj", x, kv * width, bias)
+    if not has.get("packed") or net.fused:
+        k = net.linear("k_proj", x, kv * head, bias)
+        v = k if has.get("equal") and c.on("attention_k_eq_v") else net.linear("v_proj", x, kv * width, bias)
     gate, gated = None, has.get("gate") if c.on("use_attention_gate", normal=True) else None
     if gated == "double":
         q, gate = net.parts(q, heads * head, heads * head)
@@ -66,13 +71,17 @@ def attention(net, x, c, has):
     if norm == "whole":
         q, k = net.norm("q_norm", q), net.norm("k_norm", k)
     q, k, v = net.heads(q, heads), net.heads(k, kv), net.heads(v, kv)
-    if norm in ("head", "layer"):
-        q, k = (net.norm(name, one, "rms" if norm == "head" else "layer") for name, one in (("q_norm", q), ("k_norm", k)))
+    if norm in ("head", "layer", "gemma"):
+        kind = "rms" if norm == "head" else norm
+        q, k = net.norm("q_norm", q, kind), net.norm("k_norm", k, kind)
     if has.get("turns", True) and not c.on("alibi"):
         turned = turned_part(c, has, head)
-        q, k = net.turn(q, turned), net.turn(k, turned)
+        q, k = (net.turn(one, turned, has.get("joins", False)) for one in (q, k))
     net.shared[(kv, head)] = k, v
-    made = net.attend(q, k, v, capped=has.get("capped") and c.find("attn_logit_softcapping") is not None)
+    capped = has.get("capped") and c.find("attn_logit_softcapping") is not None
+    eager = has.get("eager") and not net.fused
+    made = net.masked(q, k, v) if eager and has["eager"] == "mask" and net.flash else net.written_out(
+        q, k, v, None, False, capped) if eager else net.attend(q, k, v, capped=capped)
     if has.get("lambdas"):   # of two halves of the heads one is taken from the other
         for name in ("q1", "k1", "q2", "k2"):
             made = net.view(net.times(net.view(made, net.batch, net.seq, heads, width), net.given("lambda_" + name, width)),

@@ -1,7 +1,9 @@
 """config.json files of transformers' own types, and whether Tidemark counts their parameters alike: hugging_face.py FOLDER TIDEMARK [TYPE...]
+    hugging_face.py --captures FOLDER [TYPE...]
 
 Writes FOLDER/TYPE/config.json, the library's defaults cut to six layers, builds each model on the meta device, and prints beside its number of parameters what
-`tidemark model` makes of the file: equal, another number, or why it is refused. Of models for images and text the language model's number counts, too.
+`tidemark model` makes of the file: equal, another number, or why it is refused. Of models for images and text the language model's number counts, too. The second form writes a small config.json of each type in CAPTURED,
+and beside it captured_BATCH_SEQ.jsonl of the library's own training step, for tests/bench/files.
 """
 import json, math, os, subprocess, sys, warnings
 
@@ -59,7 +61,42 @@ def ours(program, folder):
     return sum(math.prod(row["shape"]) for row in rows if not row.get("alias"))
 
 
-if __name__ == "__main__":
+SIZES = dict(hidden_size=512, intermediate_size=1376, num_hidden_layers=4, num_attention_heads=8, num_key_value_heads=4, vocab_size=16000,
+             max_position_embeddings=2048, bos_token_id=1, eos_token_id=2, pad_token_id=0)
+HEAD, MOE = dict(SIZES, head_dim=64), dict(SIZES, num_experts=8, num_local_experts=8, num_experts_per_tok=2, moe_intermediate_size=512, head_dim=64)
+GPT2 = dict(n_embd=512, n_layer=4, n_head=8, vocab_size=16000, n_positions=2048, bos_token_id=1, eos_token_id=2, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
+FEW = dict(hidden_size=512, vocab_size=16000, num_attention_heads=8, num_hidden_layers=4, bos_token_id=1, eos_token_id=2)
+CAPTURED = {**{name: SIZES for name in ("llama", "qwen2", "mistral", "phi3", "olmo", "olmo2", "granite", "stablelm", "smollm3", "starcoder2", "cohere", "phi")},
+            **{name: HEAD for name in ("qwen3", "gemma", "gemma2", "gemma3_text", "glm")}, "gpt2": GPT2, "gptj": GPT2, "falcon": FEW,
+            "gpt_neox": dict(FEW, intermediate_size=2048), "opt": dict(FEW, ffn_dim=2048, word_embed_proj_dim=512, dropout=0.0), "mixtral": MOE,
+            "bloom": dict(hidden_size=512, n_layer=4, n_head=8, vocab_size=16000), "qwen3_moe": MOE}
+
+
+def capture(folder, names):
+    """Training steps of the library's classes in fp32 with AdamW, behind one that made the optimizer's states. Without dropout: on a CPU, where a
+    capture is made, its masks and attention are other kernels than on a GPU."""
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../samples/torch"))
+    import tidemark_torch
+    for name in names:
+        config = transformers.CONFIG_MAPPING[name](**CAPTURED[name])
+        config.save_pretrained(f"{folder}/{name}")
+        for batch, seq in (2, 256), (2, 512), (8, 256), (8, 512):
+            with tidemark_torch.fake():
+                model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).train()
+                optimizer, ids = torch.optim.AdamW(model.parameters()), torch.zeros((batch, seq), dtype=torch.long)
+
+                def step():
+                    model(input_ids=ids, labels=ids, use_cache=False).loss.backward()
+                    optimizer.step()
+                    optimizer.zero_grad()
+                step()
+                with tidemark_torch.capture(f"{folder}/{name}/captured_{batch}_{seq}.jsonl"):
+                    step()
+
+
+if __name__ == "__main__" and sys.argv[1] == "--captures":
+    capture(sys.argv[2], sys.argv[3:] or CAPTURED)
+elif __name__ == "__main__":
     for name in sys.argv[3:] or CLASSES:
         folder = f"{sys.argv[1]}/{name}"
         os.makedirs(folder, exist_ok=True)
