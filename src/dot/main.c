@@ -1,4 +1,4 @@
-/* main.c: tidemark-dot, a filter: native graphs to DOT, and both to pictures. */
+/* main.c: tidemark-dot, a filter: native graphs to DOT, both to pictures, and DOT to what libcgraph reads in it. */
 #include <errno.h>
 #include <getopt.h>
 #include <graphviz/graphviz_version.h>
@@ -62,7 +62,7 @@ static enum status render(Agraph_t *dot, const char *engine, const char *format,
 	return status;
 }
 
-#define OUTPUTS(X) X(DOT, "dot") X(SVG, "svg") X(PDF, "pdf") X(PNG, "png")
+#define OUTPUTS(X) X(DOT, "dot") X(JSON, "json") X(SVG, "svg") X(PDF, "pdf") X(PNG, "png")
 #define X(id, name) OUTPUT_##id,
 enum format { OUTPUTS(X) OUTPUT_COUNT };
 #undef X
@@ -84,7 +84,8 @@ static const char help[] =
 	"Draw DOT and Tidemark's native graphs. FILE may be compressed; without it, or\n"
 	"with -, standard input is read.\n"
 	"\n"
-	"  -t, --to FORMAT     dot (of a native graph; the default), svg, pdf or png\n"
+	"  -t, --to FORMAT     dot (of a native graph; the default), json (of DOT: what\n"
+	"                      Graphviz has read), svg, pdf or png\n"
 	"  -o, --output FILE   write to FILE instead of standard output\n"
 	"  -v, --view VIEW     draw a native graph as graph, ops, layers or\n"
 	"                      around:NAME:HOPS; DOT is drawn as it is\n"
@@ -134,7 +135,7 @@ static int parse_options(int argc, char **argv, struct options *options)
 		case 't':
 			options->format = name_index(format_names, OUTPUT_COUNT, optarg);
 			if (options->format < 0)
-				return usage("--to: dot, svg, pdf or png");
+				return usage("--to: dot, json, svg, pdf or png");
 			break;
 		case 'o': options->output = optarg; break;
 		case 'v': options->view = optarg; break;
@@ -159,17 +160,21 @@ static int parse_options(int argc, char **argv, struct options *options)
 	return -1;
 }
 
-/* Draws the DOT in content, into stream. */
+/* Draws the DOT in content, or says what is in it, into stream. */
 static enum status draw_dot(
 	const struct options *options, const char *content, size_t size, FILE *stream, struct error *error)
 {
 	if (options->format == OUTPUT_DOT)
-		return refuse(error, "DOT becomes svg, pdf or png: --to says which; tidemark reads it as a graph");
+		return refuse(error, "DOT becomes json, svg, pdf or png: --to says which; tidemark reads it as a graph");
 	Agraph_t *dot = parse_dot(content, size, error);
 	if (!dot)
 		return BAD_INPUT;
-	enum status status = render(dot, options->positions ? "nop2" : "dot", format_names[options->format], stream, error);
-	if (*parse_messages())
+	enum status status = OK;
+	if (options->format == OUTPUT_JSON)
+		parse_dump(dot, content, stream);
+	else
+		status = render(dot, options->positions ? "nop2" : "dot", format_names[options->format], stream, error);
+	if (options->format != OUTPUT_JSON && *parse_messages())
 		fprintf(stderr, "tidemark-dot: %s: ", options->input), text_write_clean(stderr, parse_messages(), "\n");
 	agclose(dot);
 	return status;
@@ -206,6 +211,10 @@ static enum status convert_native(struct options *options, struct input *input, 
 	enum status status = OK;
 	if (!graph)
 		return error->status;
+	if (options->format == OUTPUT_JSON) {
+		graph_release(graph);
+		return refuse(error, "a native graph becomes dot, svg, pdf or png");
+	}
 	if (options->format == OUTPUT_DOT && !options->view) {
 		if (!dot_write(graph, stream))
 			status = fail(error, NO_MEMORY, "can't write: %s", strerror(errno));
@@ -301,7 +310,7 @@ int main(int argc, char **argv)
 	enum status status = stream ? dot_main_convert(&options, stream, &error) : fail_memory(&error);
 	if (stream && fclose(stream) != 0 && status == OK)
 		status = fail_memory(&error);
-	if (status == OK && options.format > OUTPUT_DOT && !picture_whole(format_names[options.format], data, length))
+	if (status == OK && options.format > OUTPUT_JSON && !picture_whole(format_names[options.format], data, length))
 		status = fail(&error, LIMIT, "Graphviz failed: its picture isn't whole, probably because memory ran out (--memory)");
 	if (status == OK)
 		status = deliver(&options, data, length, &error);

@@ -5,11 +5,22 @@
 #include "guard.h"
 #include "parse.h"
 
+#define EDGES_MOST 1000000
+
 static struct {
 	const char *text; /* not yet given to the parser */
 	size_t left;
+	int edges;
 	char message[400]; /* pieces of the error message so far */
 } reading;
+
+/* Subgraphs on both sides of an arrow square the number of edges: it is counted while they are made. */
+static long parse_map_id(void *state, int type, char *text, IDTYPE *id, int create)
+{
+	if (create && (type == AGOUTEDGE || type == AGINEDGE) && ++reading.edges > EDGES_MOST)
+		guard_end(EXIT_INPUT, "too many edges: at most a million are read");
+	return AgIdDisc.map(state, type, text, id, create);
+}
 
 static int parse_read_text(void *channel, char *buffer, int size)
 {
@@ -68,7 +79,10 @@ static bool parse_is_text(const char *text, size_t size, struct error *error)
 Agraph_t *parse_dot(const char *text, size_t size, struct error *error)
 {
 	static Agiodisc_t io;
-	static Agdisc_t disc = { .io = &io }; /* before Graphviz 9 there is .mem, too: NULL is calloc() */
+	static Agiddisc_t id;
+	static Agdisc_t disc = { .id = &id, .io = &io }; /* before Graphviz 9 there is .mem, too: NULL is calloc() */
+	id = AgIdDisc;
+	id.map = parse_map_id;
 	io = AgIoDisc;
 	io.afread = parse_read_text;
 	if (!parse_is_text(text, size, error))
@@ -76,6 +90,7 @@ Agraph_t *parse_dot(const char *text, size_t size, struct error *error)
 	size_t mark = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 	reading.text = text + mark;
 	reading.left = size - mark;
+	reading.edges = 0;
 	*reading.message = '\0';
 	agseterrf(parse_collect);
 	agreseterrors();

@@ -1,9 +1,10 @@
-/* parse.h: what tidemark-dot draws.
+/* parse.h: what tidemark-dot reads and draws.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     main        the program tidemark-dot
  *     guard       limits on the process
  *     parse       runs libcgraph's parser
+ *     dump        what it has parsed, as JSON
  *     figure      figures by Cairo and Pango, from a list of what is drawn
  *     pdf_date    the date in a PDF */
 #pragma once
@@ -15,10 +16,16 @@
 
 /* Parses one graph; what follows its closing brace is ignored. NULL with *error (line included). Ends the process when
  * memory runs out. libcgraph 2.42 refuses chains of more than 2,500 nodes, braces nested as deep, and names, comments
- * and pieces of strings of 16,383 bytes; thousands of attribute names take it long. */
+ * and pieces of strings of 16,383 bytes; thousands of attribute names take it long. More than a million edges end
+ * the process. */
 Agraph_t *parse_dot(const char *text, size_t size, struct error *error);
 /* What libcgraph and libgvc have said since the last parse_dot(), "" if nothing: warnings about labels and the like. */
 const char *parse_messages(void);
+
+/* dump: writes a graph and the text that it was as one line of JSON:
+ * {"name", "directed", "attributes", "declared": attributes of nodes, "nodes": [name, attributes], "edges", "groups",
+ * "text"}. O(text + edges). */
+void parse_dump(Agraph_t *graph, const char *text, FILE *stream);
 
 /* figure: figures of src/draw/canvas.h as PDF and PNG, by Cairo and Pango: any script, fonts embedded. It is here,
  * not in tidemark, whose start these libraries would slow down. */

@@ -6,7 +6,7 @@
 /* Graphs: name for people; the function of input.c that opens it. */
 #define GRAPH_KINDS(X) \
 	X(NATIVE, "native graph", open_native) \
-	X(DOT, "DOT graph", open_python) \
+	X(DOT, "DOT graph", open_dot) \
 	X(ONNX, "ONNX model", open_python) \
 	X(HLO, "XLA HLO proto", open_python) \
 	X(HLO_TEXT, "XLA HLO text", open_python) \

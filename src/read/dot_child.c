@@ -43,6 +43,17 @@ static enum status dot_child_run(const char *format, bool positions, const char 
 	return child_run(PROGRAM, arguments, text, size, &child, result, error);
 }
 
+struct graph *dot_child_read(const char *text, size_t size, const struct read_options *options, struct error *error)
+{
+	struct child_result result;
+	if (error_set(error, dot_child_run("json", false, text, size, NULL, &result, error)) != OK)
+		return NULL;
+	struct graph *graph = python_child_graph(
+		&(struct python_job){ .name = "dot", .data = result.output, .size = result.length, .options = options }, error);
+	mem_free(result.output);
+	return graph;
+}
+
 enum status dot_child_render(const char *text, size_t size, const char *format, bool positions,
 	const struct dot_limits *limits, char **picture, size_t *length, struct error *error)
 {

@@ -11,6 +11,10 @@ struct dot_limits {
 	const atomic_bool *cancel; /* may be NULL; answered within 100 ms */
 };
 
+/* Reads DOT text of either dialect: libcgraph parses it, in tidemark-dot, and the reader "dot" in Python makes ops and
+ * tensors of it. Errors of both are passed on, with their line. */
+struct graph *dot_child_read(const char *text, size_t size, const struct read_options *options, struct error *error);
+
 /* Draws DOT text as "svg", "pdf" or "png". positions: nodes stand at their pos=, nothing is laid out. LIMIT when
  * it takes too long, or what comes is no whole picture. *picture: length bytes; free with mem_free(). limits may be
  * NULL. */

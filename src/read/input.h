@@ -12,7 +12,7 @@
  *     device_members  what only device graphs have in it
  *     growth_members  how a step grows with its batch
  *     argument_members  what captured ops are called with
- *     dot_child     runs tidemark-dot, which draws
+ *     dot_child     runs tidemark-dot, which parses DOT and draws
  *     python_child  runs the readers in Python, in src/read/python
  *     snapshot      what the readers of memory snapshots and traces say, as buffers
  *     snapshot_groups  the allocations of a long trace in groups

@@ -184,7 +184,8 @@ static void short_dtype(const char *word, char *text, size_t size)
 {
 	const char *name = strrchr(word, '.') ? strrchr(word, '.') + 1 : word;
 	const char *middle = strstr(name, "float") ? strstr(name, "float") + 1 : strstr(name, "int");
-	middle += middle && middle == name && *name == 'i';
+	if (middle == name && *name == 'i')
+		middle++;
 	const char *digits = middle ? middle + strcspn(middle, "0123456789") : NULL;
 	if (middle)
 		snprintf(text, size, "%.*s%.8s", (int)SMALLER(middle - name, 4), name, *digits ? digits : "32");

@@ -1,6 +1,5 @@
-"""Graphs in DOT, of either dialect of tidemark(5), in the words of Graphviz's own grammar: defaults by subgraph, groups on both
-sides of an arrow, strings in pieces, HTML. Where a node has kind=, nodes are tensors and ops; else every node is an op with one
-result, whose size other tools tell in its label.
+"""Graphs in DOT, of either dialect of tidemark(5), as libcgraph has parsed them: tidemark-dot --to json. Where a node has kind=,
+nodes are tensors and ops; else every node is an op with one result, whose size other tools tell in its label.
 """
 import json
 import re
@@ -8,8 +7,6 @@ import re
 from draft import BITS, BYTES_MOST, DIMS_MOST, INT_MOST, Bad, encode, no_duplicates, real, strange, whole
 from label_size import label_size
 
-EDGES_MOST = 1000000
-DEPTH_MOST = 250     # of braces
 KINDS = ("input", "parameter", "buffer", "constant", "optimizer", "gradient", "activation", "temporary", "output")
 PHASES = ("forward", "backward", "update", "communication")
 OURS = ("kind", "bytes", "dims", "dtype", "alias_of", "name", "extra", "op", "phase", "module", "flops", "workspace", "step",
@@ -25,284 +22,56 @@ UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 HIDDEN = re.compile("[\x01-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]")
 
 
-# ---- words ----
+# ---- the graph as libcgraph parsed it ----
 
-TOKEN = re.compile(r"""(?P<space>[ \t\r\n]+|//[^\n]*|\#[^\n]*)|(?P<comment>/\*)|(?P<word>[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*
-    |-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))|(?P<string>")|(?P<html><)|(?P<sign>->|--|.)""", re.X | re.S)
-PIECE = re.compile(r'(?:[^"\\]|\\.)*', re.S)
-KEYWORDS = ("strict", "graph", "digraph", "node", "edge", "subgraph")
+# What holds no names, strings, words.
+TOKEN = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|"(?P<string>(?:[^"\\]|\\.)*)"|(?P<word>[\w.]+)', re.S)
 
 
 class Html(str):
-    """A text in HTML: a name of its own."""
+    """A text in HTML."""
     __slots__ = ()
 
-    def __eq__(self, other):
-        return isinstance(other, Html) and str.__eq__(self, other)
 
-    def __hash__(self):
-        return str.__hash__(self)
+def texts(values):
+    """Attributes by name, {"html": ...} as Html."""
+    return {name: Html(value["html"]) if isinstance(value, dict) else value for name, value in values.items()}
 
-
-class Words:
-    """The words of a text, one ahead: kind is "word", "string", "html", a sign or keyword itself, "" at the end."""
-
-    def __init__(self, text):
-        self.text, self.at, self.line, self.counted = text, 0, 1, 0
-        self.kind = self.value = ""
-        self.step()
-
-    def syntax(self):
-        near = " near '%s'" % self.value[:80].split("\n")[0] if self.kind else ""
-        return Bad("syntax error" + near, self.place(self.begin))
-
-    def place(self, at):
-        """The line of a place behind those asked for before."""
-        self.line += self.text.count("\n", self.counted, at)
-        self.counted = at
-        return self.line
-
-    def step(self):
-        """Goes on to the next word. Returns the text of the one before."""
-        value, text = self.value, self.text
-        while True:
-            self.begin = self.at
-            found = TOKEN.match(text, self.at)
-            if not found:
-                self.kind = self.value = ""
-                return value
-            self.at = found.end()
-            if found.lastgroup == "comment":
-                self.at = text.find("*/", self.at) + 2
-                if self.at < 2:
-                    self.at = len(text)
-            elif found.lastgroup != "space":
-                break
-        self.kind, self.value = found.lastgroup, found.group()
-        if self.kind == "string":
-            self.string()
-        elif self.kind == "html":
-            self.html()
-        elif self.kind == "sign":
-            self.kind = self.value
-        elif self.value.lower() in KEYWORDS:
-            self.kind = self.value.lower()
-        return value
-
-    def string(self):
-        """A string, whose escapes but of quotes and of ends of lines stay."""
-        end = PIECE.match(self.text, self.at).end()
-        if self.text[end:end + 1] != '"':
-            self.kind = ""
-            raise self.syntax()
-        self.value = re.sub(r'\\(["\n])', lambda found: '"' if found[1] == '"' else "",
-                            self.text[self.at:end].replace("\\\\", "\\\x00")).replace("\x00", "\\")
-        self.at = end + 1
-
-    def html(self):
-        """What stands between brackets that balance."""
-        depth, begin = 1, self.at
-        while depth:
-            found = re.compile("[<>]").search(self.text, self.at)
-            if not found:
-                self.kind = ""
-                raise self.syntax()
-            depth += 1 if found.group() == "<" else -1
-            self.at = found.end()
-        self.value = Html(self.text[begin:self.at - 1])
-
-    def atom(self):
-        """A name or a value: strings may come in pieces."""
-        if self.kind not in ("word", "string", "html"):
-            raise self.syntax()
-        string, value = self.kind == "string", self.step()
-        pieces = [value]
-        while string and self.kind == "+":
-            self.step()
-            if self.kind != "string":
-                raise self.syntax()
-            pieces.append(self.step())
-        return "".join(pieces) if string else value
-
-    def take(self, kind):
-        """Whether the next word is of a kind; then it is behind."""
-        if self.kind != kind:
-            return False
-        self.step()
-        return True
-
-    def need(self, kind):
-        if not self.take(kind):
-            raise self.syntax()
-
-
-# ---- the graph as it is written ----
 
 class Node:
-    """A node with its attributes, and what it becomes: an op, a tensor, or both."""
-    __slots__ = ("name", "line", "values", "order", "module", "op", "tensor", "step", "text")
+    """A node with its attributes, and what it becomes: an op, a tensor, or both. line: 0 if unknown."""
+    __slots__ = ("name", "line", "values", "module", "op", "tensor", "step", "text")
 
-    def __init__(self, name, line, values, order):
-        self.name, self.line, self.values, self.order = name, line, values, order
+    def __init__(self, name, values):
+        self.name, self.line, self.values = name, 0, texts(values)
         self.module = self.op = self.tensor = None
         self.step = 0
         self.text = ""
 
 
-class Group:
-    """A graph or subgraph: defaults that differ from those around it, its nodes, the groups in it."""
+class Parsed:
+    """What tidemark-dot --to json says of a file: nodes in the order of their first mention, edges in the file's,
+    groups as (name, number of the one around or -1, numbers of nodes)."""
 
-    def __init__(self, name, around):
-        self.name, self.around, self.groups, self.named, self.nodes = name, around, [], {}, {}
-        self.defaults = {"node": {}, "edge": {}, "graph": {}}
+    def __init__(self, data):
+        said = json.loads(data)
+        self.name, self.directed, self.values = said["name"], said["directed"], texts(said["attributes"])
+        self.declared = set(said["declared"])
+        self.nodes = [Node(*node) for node in said["nodes"]]
+        self.edges = [(self.nodes[source], self.nodes[target], texts(values))
+                      for _, source, target, values in sorted(said["edges"], key=lambda edge: edge[0])]
+        self.groups = said["groups"]
+        self.find_lines(said["text"])
 
-    def values(self, kind):
-        """What a new node or edge here has: the nearest group's word counts."""
-        values = self.around.values(kind) if self.around else {}
-        values.update(self.defaults[kind])
-        return values
-
-
-class Parser:
-    """Reads one graph: its nodes in the order of their first mention, its edges as (from, to, attributes)."""
-
-    def __init__(self, text):
-        self.words, self.nodes, self.edges, self.known, self.made = Words(text), {}, [], {}, 0
-        self.declared = set()   # attributes of nodes
-
-    def read(self):
-        words = self.words
-        if not words.kind:
-            raise Bad("it has no graph")
-        self.strict = words.take("strict")
-        if words.kind not in ("digraph", "graph"):
-            raise words.syntax()
-        self.directed = words.step().lower() == "digraph"
-        self.root = Group("" if words.kind == "{" else words.atom(), None)
-        self.body(self.root, 1)
-        return self
-
-    def body(self, group, depth):
-        if depth > DEPTH_MOST:
-            raise Bad("braces nested too deeply", self.words.place(self.words.begin))
-        self.words.need("{")
-        while self.words.kind != "}":
-            self.statement(group, depth)
-            self.words.take(";")
-        if depth > 1:   # what follows the graph is none of its words
-            self.words.step()
-
-    def statement(self, group, depth):
-        words = self.words
-        if words.kind in ("node", "edge", "graph"):
-            kind = words.step().lower()
-            if words.kind != "[":   # the name of a macro, which is never used
-                words.atom()
-                words.need("=")
-                if words.kind != "[":
-                    raise words.syntax()
-            self.set_defaults(group, kind, self.attributes())
-        elif words.kind in ("subgraph", "{"):
-            self.chain(group, self.subgraph(group, depth), depth, False)
-        else:
-            begin, name = words.begin, words.atom()
-            if words.take("="):
-                self.set_defaults(group, "graph", {name: words.atom()})
-            else:
-                self.chain(group, self.names(group, name, begin), depth, True)
-
-    def set_defaults(self, group, kind, values):
-        group.defaults[kind].update(values)
-        if kind == "node":
-            self.declared.update(values)
-
-    def subgraph(self, group, depth):
-        """The nodes of a subgraph."""
-        name = None
-        if self.words.take("subgraph") and self.words.kind != "{":
-            name = self.words.atom()
-        inner = group.named.get(name) if name is not None else None
-        if inner is None:
-            inner = Group(name, group)
-            group.groups.append(inner)
-            if name is not None:
-                group.named[name] = inner
-        self.body(inner, depth + 1)
-        return sorted(inner.nodes.values(), key=lambda node: node.order)
-
-    def names(self, group, name, begin):
-        """a:port, b, c"""
-        words, found = self.words, []
-        while True:
-            found.append(self.node(group, name, begin))
-            for _ in range(2):
-                if words.take(":"):
-                    words.atom()
-            if not words.take(","):
-                return found
-            begin, name = words.begin, words.atom()
-
-    def node(self, group, name, begin):
-        node = self.nodes.get(name)
-        if node is None:
-            node = Node(name, self.words.place(begin), group.values("node"), len(self.nodes))
-            self.nodes[name] = node
-        while group and name not in group.nodes:
-            group.nodes[name] = node
-            group = group.around
-        return node
-
-    def chain(self, group, first, depth, named):
-        """What follows the first nodes of a statement: arrows, and attributes of all the edges, or of nodes that are named."""
-        words, links = self.words, [first]
-        while words.take("->" if self.directed else "--"):
-            if words.kind in ("subgraph", "{"):
-                links.append(self.subgraph(group, depth))
-            else:
-                begin, name = words.begin, words.atom()
-                links.append(self.names(group, name, begin))
-        values = self.attributes() if words.kind == "[" else {}
-        if len(links) > 1:
-            self.connect(group, links, values)
-        else:
-            self.declared.update(values)
-            for node in first if named else ():
-                node.values.update(values)
-
-    def connect(self, group, links, values):
-        key = values.pop("key", None)
-        for sources, targets in zip(links, links[1:]):
-            self.made += len(sources) * len(targets)
-            if self.made > EDGES_MOST:
-                raise Bad("too many edges: at most %d are read" % EDGES_MOST)
-            for source in sources:
-                for target in targets:
-                    self.edge(group, source, target, key, values)
-
-    def edge(self, group, source, target, key, values):
-        """Of a strict graph, and of edges with a key, the first is the only one."""
-        same = (source.order, target.order, None if self.strict else key)
-        edge = self.known.get(same) if self.strict or key is not None else None
-        if edge is None:
-            edge = (source, target, group.values("edge"))
-            self.edges.append(edge)
-            if self.strict or key is not None:
-                self.known[same] = edge
-        edge[2].update(values)
-
-    def attributes(self):
-        """[a=b, c=d] [e=f]"""
-        words, values = self.words, {}
-        words.need("[")
-        while True:
-            while not words.take("]"):
-                name = words.atom()
-                words.need("=")
-                values[name] = words.atom()
-                if not words.take(","):
-                    words.take(";")
-            if not words.take("["):
-                return values
+    def find_lines(self, text):
+        """libcgraph knows no lines: a node's is that of the first word or string that is its name."""
+        nodes, line, counted = {node.name: node for node in self.nodes}, 1, 0
+        for found in TOKEN.finditer(text):
+            string, word = found.groups()
+            node = nodes.get(word if string is None else string.replace('\\"', '"'))
+            if node and not node.line:
+                line += text.count("\n", counted, found.start())
+                counted, node.line = found.start(), line
 
 
 # ---- values ----
@@ -383,7 +152,7 @@ class Reader:
     """Records of a graph that was parsed."""
 
     def __init__(self, parsed):
-        self.parsed, self.nodes = parsed, list(parsed.nodes.values())
+        self.parsed, self.nodes = parsed, parsed.nodes
         self.full = any(node.values.get("kind") for node in self.nodes)
         self.foreign = sorted(name for name in parsed.declared - set(OURS) - DRAWING)
         self.missing = self.told = self.assumed = self.unknown = 0
@@ -418,17 +187,13 @@ class Reader:
 
     def modules(self):
         """Clusters are modules: `subgraph cluster_encoder { subgraph cluster_0 {` is encoder.0."""
-        def walk(group):
-            for inner in group.groups:
-                if inner.name and inner.name.startswith("cluster") and inner.nodes:
-                    first = min(inner.nodes.values(), key=lambda node: node.order)
-                    outer = first.module if group.around else None
-                    name = inner.name[8 if inner.name[7:8] == "_" else 7:]
-                    path = decoded((outer + "." if outer else "") + name)
-                    for node in inner.nodes.values():
-                        node.module = path
-                walk(inner)
-        walk(self.parsed.root)
+        for name, around, nodes in self.parsed.groups:
+            if not (name or "").startswith("cluster") or not nodes:
+                continue
+            outer = self.nodes[nodes[0]].module if around >= 0 else None
+            path = decoded((outer + "." if outer else "") + name[8 if name[7:8] == "_" else 7:])
+            for node in nodes:
+                self.nodes[node].module = path
 
     def tensor(self, node):
         values = node.values
@@ -553,7 +318,7 @@ class Reader:
         return sorted(ops, key=lambda node: node.step)
 
     def lines(self):
-        values = self.parsed.root.defaults["graph"]
+        values = self.parsed.values
         extra = decoded(values.get("extra") or "")
         members_of(extra, "graph")
         for node in self.nodes:
@@ -561,7 +326,7 @@ class Reader:
             if not node.text:
                 raise self.bad(node, "the name is empty")
         self.modules()
-        name, source = self.parsed.root.name, values.get("source")
+        name, source = self.parsed.name, values.get("source")
         head = {"k": "graph", "v": 1, "name": decoded(name) if name and name[0] != "%" else None,
                 "source": decoded(source) if source else None}
         tensors = [self.tensor(node) for node in self.nodes if self.full and node.values.get("kind")]
@@ -586,17 +351,8 @@ class Reader:
 
 
 def read(stream, _options):
-    """The graph of a file, in lines."""
-    data = stream.read()
-    nul = data.find(b"\0")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as fault:
-        if not 0 <= nul < fault.start:
-            raise Bad("the text is not UTF-8 (iconv -f LATIN1 -t UTF-8 converts)", data.count(b"\n", 0, fault.start) + 1) from None
-    if nul >= 0:
-        raise Bad("the text contains a NUL byte", data.count(b"\n", 0, nul) + 1)
-    parsed = Parser(text).read()
+    """The graph of a file as tidemark-dot parsed it, in lines."""
+    parsed = Parsed(stream.read())
     if not parsed.directed:
         raise Bad("the edges have no direction: write digraph and ->")
     return Reader(parsed).lines()
