@@ -26,9 +26,9 @@ struct snapshot {
 };
 
 /* Reads a snapshot, the page that torch.cuda._memory_viz makes of it, the same in JSON, or the trace of a profiler with
- * memory events ("kineto"). The device is options' device, or graph, or the one with the most events. BAD_INPUT: what the
- * reader finds wrong; LIMIT: it isn't there, or needs too much. Both are zero before; free them, after an error too.
- * O(events log events). */
+ * memory events ("kineto"). The device is options' device, or graph, or the one with the most events. BAD_INPUT: what
+ * the reader finds wrong; LIMIT: it isn't there, or needs too much. Both are zero before; free them, after an error
+ * too. O(events log events). */
 enum status snapshot_read(
 	const struct python_job *job, struct buffers_csv *csv, struct snapshot *snapshot, struct error *error);
 /* The same of what the reader wrote: lines of JSON, then lists. */

@@ -64,7 +64,7 @@ class Stacks:
             records = records[:FRAMES_MOST]
         known = self.by_dict
         try:
-            return self.add(tuple([known[id(record)] for record in records]))
+            return self.add(tuple(map(known.__getitem__, map(id, records))))
         except KeyError:
             frames = (known.get(id(record)) or self.frame_of(record) for record in records)
             return self.add(tuple([frame for frame in frames if frame]))
