@@ -390,3 +390,13 @@ bool layout_holds(const struct buffers *buffers, bool expandable, int64_t limit,
 	mem_free(events.list);
 	return fine;
 }
+
+int64_t layout_breaks(const struct buffers *buffers, bool expandable, int64_t limit)
+{
+	struct events events;
+	struct allocated at;
+	bool fine = caching_events(buffers, &events) &&
+		caching_simulate(buffers, &events, expandable, limit / SMALL_SEGMENT * SMALL_SEGMENT, &at);
+	mem_free(events.list);
+	return !fine ? 0 : at.breaks < 0 ? INT64_MAX : at.breaks;
+}

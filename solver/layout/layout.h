@@ -185,3 +185,6 @@ struct allocated {
  * Whether the buffers hold within a limit (< 0: none), and the rest. No limit follows from another: that at which one
  * fails may be the larger one. false when out of memory. O(n log n) a simulation, and a dozen of them. */
 bool layout_holds(const struct buffers *buffers, bool expandable, int64_t limit, struct allocated *allocated);
+/* The step at which an allocation fails within a limit >= 0; INT64_MAX: none does; 0 also where memory ran out. One
+ * simulation. */
+int64_t layout_breaks(const struct buffers *buffers, bool expandable, int64_t limit);

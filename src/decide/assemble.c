@@ -1,6 +1,7 @@
 /* assemble.c: one pass through the stages: a plan of their results. */
 
 #include "decide.h"
+#include "solver/base/names.h"
 #include "src/scenario/shard_mesh.h"
 
 uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scenario)
@@ -228,6 +229,26 @@ static bool assemble_is_free(const struct scenario *scenario)
 	return order == ORDER_BEST || order == ORDER_AUTO;
 }
 
+/* What PyTorch's allocator doesn't hold though its peak does: an order that it holds. */
+static void add_held(const struct planning *planning, const struct plan *plan, struct shortlist *list)
+{
+	const struct scenario *scenario = planning->scenario;
+	bool holds = false;
+	if (plan->allocator == ALLOCATOR_PLAN || plan->sharded || plan->pipelined || !plan_is_over(plan) ||
+		plan_peak(plan) > scenario_budget(scenario) || !assemble_is_free(scenario) || !step_runs("order.segments"))
+		return;
+	struct ordered *quick = stage_order(planning->stage, plan->graph, scenario, true, planning->error);
+	HELD uint32_t *MAKE(order, plan->graph->ops);
+	const uint32_t *start[] = { plan->ordered->result.order, plan->ordered->problem.program,
+		quick ? quick->result.order : NULL };
+	if (quick && (!order ||
+		segments_order(plan->ordered, plan->laid_out, scenario, start, COUNT_OF(start), order, &holds) != OK))
+		fail_memory(planning->error);
+	if (holds)
+		shortlist_add(list, plan_reordered(planning, plan, order, "by segments"));
+	ordered_release(quick);
+}
+
 /* Order and layout of a transformed graph, or of another pipeline rank's, in all orders that may be taken. */
 static void add_graph(const struct planning *planning, struct transformed *transformed, struct graph *graph,
 	const struct plan_wish *wish, bool quick, struct shortlist *list)
@@ -250,6 +271,8 @@ static void add_graph(const struct planning *planning, struct transformed *trans
 		plan_fast(planning, plan, list);
 		return;
 	}
+	if (plan && !quick)
+		add_held(planning, plan, list);
 	shortlist_add(list, plan);
 }
 

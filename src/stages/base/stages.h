@@ -5,6 +5,7 @@
  *     store          results by fingerprint
  *     stages         order and layout
  *     allocator      several steps in PyTorch's caching allocator
+ *     segments       orders that hold there
  *     group_pins     tensors kept next to each other
  *     notes          what is told with a plan */
 #pragma once
@@ -99,6 +100,14 @@ enum status allocator_buffers(const struct ordered *ordered, const struct laid_o
  */
 enum status allocator_needs(const struct ordered *ordered, const struct laid_out *laid_out,
 	const struct scenario *scenario, int64_t *bytes);
+
+/* segments: orders that hold there. */
+
+/* Of orders (count of them, each [ops], laid_out of the first) one that holds within the memory cap in PyTorch's
+ * allocator, or what moves of single ops lead to from the one that holds the longest. order: [ops]; *holds: it does. OK
+ * or NO_MEMORY. Some thousand simulations at most. */
+enum status segments_order(const struct ordered *ordered, const struct laid_out *laid_out,
+	const struct scenario *scenario, const uint32_t *const *start, uint32_t count, uint32_t *order, bool *holds);
 
 /* group_pins: contiguous groups: `pin tensor A behind B`. */
 
