@@ -54,11 +54,20 @@ static enum status take_set(struct sweep_table *table, json_t *set, struct swept
 		: refuse(error, "lacks a knob that the lines before have: not of the same sweep");
 }
 
-static double sweep_file_number_of(const json_t *record, const char *name)
+/* A number from 0; -1 where there is none. */
+static enum status sweep_file_number(const json_t *record, const char *name, double *number, struct error *error)
 {
 	const json_t *value = json_object_get(record, name);
-	double number = json_is_number(value) ? json_number_value(value) : -1;
-	return number >= 0 && number <= (double)BYTES_MAX ? number : -1;
+	*number = json_is_number(value) ? json_number_value(value) : -1;
+	return !value || json_is_null(value) || (*number >= 0 && *number <= (double)BYTES_MAX) ? OK
+		: refuse(error, "%s must be a number from 0 to 2^60", name);
+}
+
+static enum status sweep_file_part(const json_t *record, const char *name, double *number, struct error *error)
+{
+	TRY(sweep_file_number(record, name, number, error));
+	*number = fmax(0, *number);
+	return OK;
 }
 
 /* The next row; its knobs are in set. */
@@ -88,12 +97,12 @@ static enum status take_record(struct sweep_table *table, const json_t *record, 
 	if (!json_is_object(set) || !state)
 		return refuse(error, "is not a line of a sweep, as JSON");
 	TRY(add_row(table, set, &row, error));
-	row->number = sweep_file_number_of(record, "scenario");
 	row->fits = strcmp(state, "ok") == 0;
-	row->bytes = sweep_file_number_of(record, "arena_bytes");
-	row->seconds = sweep_file_number_of(record, "step_seconds");
+	TRY(sweep_file_number(record, "scenario", &row->number, error));
+	TRY(sweep_file_number(record, "arena_bytes", &row->bytes, error));
+	TRY(sweep_file_number(record, "step_seconds", &row->seconds, error));
 	FOR_INT(part, LEDGER_PARTS)
-		row->part[part] = fmax(0, sweep_file_number_of(record, bytes[part]));
+		TRY(sweep_file_part(record, bytes[part], &row->part[part], error));
 	return OK;
 }
 
@@ -118,17 +127,16 @@ static void configuration_text(const json_t *record, char *text, size_t size)
 		words_add(&words, " %.0f", json_number_value(json_object_get(record, "chunks")));
 }
 
-/* Frees set. */
-static enum status take_row(struct sweep_table *table, json_t *set, const json_t *record, double bytes,
-	struct swept **row, struct error *error)
+/* Frees set. memory: the object with the bytes, and their key. */
+static enum status take_row(struct sweep_table *table, json_t *set, const json_t *record, const json_t *memory,
+	const char *key, struct swept **row, struct error *error)
 {
 	enum status status = add_row(table, set, row, error);
 	json_decref(set);
 	TRY(status);
 	(*row)->fits = json_is_true(json_object_get(record, "fits"));
-	(*row)->bytes = bytes;
-	(*row)->seconds = sweep_file_number_of(record, "step_seconds");
-	return OK;
+	TRY(sweep_file_number(memory, key, &(*row)->bytes, error));
+	return sweep_file_number(record, "step_seconds", &(*row)->seconds, error);
 }
 
 /* A configuration as search estimates it, whose parts add up. */
@@ -145,9 +153,9 @@ static enum status take_configuration(struct sweep_table *table, const json_t *r
 	char text[64];
 	configuration_text(record, text, sizeof text);
 	json_t *set = json_pack("{s:s, s:s}", "configuration", text, "recompute", recompute ? recompute : "none");
-	TRY(take_row(table, set, record, sweep_file_number_of(worst, "total"), &row, error));
+	TRY(take_row(table, set, record, worst, "total", &row, error));
 	FOR_SIZE(i, COUNT_OF(part))
-		row->part[part[i].part] = fmax(0, sweep_file_number_of(worst, part[i].key));
+		TRY(sweep_file_part(worst, part[i].key, &row->part[part[i].part], error));
 	return OK;
 }
 
@@ -179,7 +187,7 @@ static enum status take_way(struct sweep_table *table, const json_t *way, const 
 		if (json_is_string(word) && !all_set(ways, json_string_value(word)))
 			words_add(&words, "%s%s", *text ? ", " : "", json_string_value(word));
 	json_t *set = json_pack("{s:s, s:s}", "change", *text ? text : "no change", "results", results ? results : "same");
-	return take_row(table, set, way, sweep_file_number_of(way, "needed_bytes"), &row, error);
+	return take_row(table, set, way, way, "needed_bytes", &row, error);
 }
 
 /* *whole: the text was such an object. */

@@ -43,7 +43,7 @@ bool file_figure(char *const *path, int paths, const struct export_options *opti
 	bool map = file_figure_is(options, "map"), curve = file_figure_is(options, "timeline") ||
 		file_figure_is(options, "timeline:pair") || file_figure_is(options, "gap");
 	enum input_kind kind = curve || map ? file_figure_kind(*path) : INPUT_UNKNOWN;
-	return kind == INPUT_PLAN || (map && kind == INPUT_MINIMALLOC);
+	return kind == INPUT_PLAN || kind == INPUT_JSON || (map && kind == INPUT_MINIMALLOC);
 }
 
 /* ---- sweeps, searches, fits ---- */
@@ -167,12 +167,26 @@ static enum status file_figure_map(
 	return figure_boxes(&boxes, export_paper(options, kind), stream, error);
 }
 
+/* What is no plan file has its kind in the message, and what draws it. */
+static enum status file_figure_plans(char *const *path, int paths, bool map, struct error *error)
+{
+	FOR_INT(i, paths) {
+		enum input_kind kind = file_figure_kind(path[i]);
+		if (kind != INPUT_PLAN && kind != INPUT_UNKNOWN && !(map && kind == INPUT_MINIMALLOC))
+			return refuse(error, "%s: not a plan file, but: %s; `tidemark plan GRAPH --json` writes one, and what sweep, "
+								 "search and fit wrote is drawn by --view bars, pareto and sweep", path[i],
+				input_kind_name(kind));
+	}
+	return OK;
+}
+
 enum status file_figure_write(char *const *path, int paths, const struct export_options *options,
 	enum export_kind_id kind, FILE *stream, struct error *error)
 {
 	bool bars = file_figure_is(options, "bars");
 	if (sweep_figure_view(options->view) || (bars && paths == 1 && !file_is_plan(*path)))
 		return file_figure_sweep(*path, options, kind, stream, error);
+	TRY(file_figure_plans(path, paths, file_figure_is(options, "map"), error));
 	if (file_figure_is(options, "map"))
 		return file_figure_map(*path, options, kind, stream, error);
 	return plan_curves_write(path, (uint32_t)paths, options, kind, stream, error);

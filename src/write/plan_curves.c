@@ -218,9 +218,12 @@ enum status export_gap(const struct export_job *job)
 	FOR(i, ordered->improvements) {
 		const struct improvement *step = &ordered->improvement[i];
 		gap[curve.gaps++] = (struct gap_point){ step->seconds, step->peak, step->bound };
+		char bound[24] = ""; /* before anything is proved */
+		if (step->bound >= 0)
+			PRINT_TO(bound, "%" PRId64, step->bound);
 		if (job->kind == EXPORT_csv)
-			fprintf(job->stream, "%.6f,%" PRIu64 ",%" PRId64 ",%" PRId64 ",%s\n", step->seconds, step->ticks, step->peak,
-				step->bound, step->winner);
+			fprintf(job->stream, "%.6f,%" PRIu64 ",%" PRId64 ",%s,%s\n", step->seconds, step->ticks, step->peak, bound,
+				step->winner);
 	}
 	return job->kind == EXPORT_csv ? OK
 		: figure_gap(&curve, 1, export_paper(job->options, job->kind), job->stream, job->error);

@@ -205,36 +205,60 @@ static void break_stage(struct check *check, uint32_t stage, uint32_t rounds)
 	cr_assert(tried[0] > 0 && tried[1] > 0 && (tried[2] > 0 || !scale));
 }
 
+/* What the stages make of a graph, seen one by one. */
+struct staged {
+	struct error error;
+	struct control control;
+	struct stage_context stage;
+	struct check check;
+	struct graph *given;
+	struct transformed *transformed;
+};
+
+static void staged_make(struct staged *staged, const char *name, const char *words)
+{
+	*staged = (struct staged){ .given = graph_of(name) };
+	struct plan_wish wish = { .margin = MARGIN_NO_CAP };
+	struct check *check = &staged->check;
+	*check = (struct check){ .error = &staged->error, .rules = rules_new() };
+	staged->stage = (struct stage_context){
+		.store = store_new(), .control = &staged->control, .rules = check->rules, .witness = see
+	};
+	scenario_init(&check->scenario);
+	scenario_add(&check->scenario, words);
+	staged->transformed = stage_transform(
+		&staged->stage, staged->given, &check->scenario, &wish, true, &staged->error);
+	cr_assert_not_null(staged->transformed, "%s", staged->error.text);
+	for (uint32_t i = 0; i < stages_seen; i++)
+		cr_assert_eq(made_check(check, seen[i].step, seen[i].before, seen[i].after), OK, "%s: %s", seen[i].step,
+			staged->error.text);
+}
+
+static void staged_end(struct staged *staged)
+{
+	for (; stages_seen > 0; stages_seen--) {
+		graph_release(seen[stages_seen - 1].before);
+		graph_release(seen[stages_seen - 1].after);
+	}
+	transformed_release(staged->transformed);
+	rules_free(staged->check.rules);
+	store_free(staged->stage.store);
+	scenario_done(&staged->check.scenario);
+	graph_release(staged->given);
+	cr_assert_eq(memory_blocks(), 0);
+}
+
 static uint32_t break_stages(const char *name, const char *words)
 {
-	struct error error = { 0 };
-	struct control control = { 0 };
-	struct graph *graph = graph_of(name);
-	struct stage_context stage = { .store = store_new(), .control = &control, .rules = rules_new(), .witness = see };
-	struct plan_wish wish = { .margin = MARGIN_NO_CAP };
-	struct check check = { .error = &error, .rules = (struct rules *)(uintptr_t)stage.rules };
+	struct staged staged;
 	uint32_t broken = 0;
-	scenario_init(&check.scenario);
-	scenario_add(&check.scenario, words);
-	struct transformed *transformed = stage_transform(&stage, graph, &check.scenario, &wish, true, &error);
-	cr_assert_not_null(transformed, "%s", error.text);
+	staged_make(&staged, name, words);
 	printf("%s %s:\n", name, words);
-	for (uint32_t i = 0; i < stages_seen; i++) {
-		bool looked_at = strcmp(seen[i].step, "shard") != 0 && strncmp(seen[i].step, "recompute", 9) != 0 &&
-			seen[i].before != seen[i].after;
-		cr_assert_eq(made_check(&check, seen[i].step, seen[i].before, seen[i].after), OK, "%s: %s", seen[i].step, error.text);
-		if (looked_at)
-			break_stage(&check, i, test_rounds(25, 5000)), broken++;
-		graph_release(seen[i].before);
-		graph_release(seen[i].after);
-	}
-	stages_seen = 0;
-	transformed_release(transformed);
-	rules_free(check.rules);
-	store_free(stage.store);
-	scenario_done(&check.scenario);
-	graph_release(graph);
-	cr_assert_eq(memory_blocks(), 0);
+	for (uint32_t i = 0; i < stages_seen; i++)
+		if (strcmp(seen[i].step, "shard") != 0 && strncmp(seen[i].step, "recompute", 9) != 0 &&
+			seen[i].before != seen[i].after)
+			break_stage(&staged.check, i, test_rounds(25, 5000)), broken++;
+	staged_end(&staged);
 	return broken;
 }
 
@@ -248,55 +272,36 @@ Test(forged_steps, a_stage_that_makes_something_else_is_refused)
 /* State in the host: a copy of something else, or none, is refused. */
 Test(forged_steps, state_that_does_not_go_back_is_refused)
 {
-	struct error error = { 0 };
-	struct control control = { 0 };
-	struct graph *given = graph_of("mobilenet_v2_b1_adam.jsonl.gz");
-	struct stage_context stage = { .store = store_new(), .control = &control, .rules = rules_new(), .witness = see };
-	struct plan_wish wish = { .margin = MARGIN_NO_CAP };
-	struct check check = { .error = &error, .rules = (struct rules *)(uintptr_t)stage.rules };
-	scenario_init(&check.scenario);
-	scenario_add(&check.scenario, "offload=states");
-	struct transformed *transformed = stage_transform(&stage, given, &check.scenario, &wish, true, &error);
-	cr_assert_not_null(transformed, "%s", error.text);
+	struct staged staged;
+	staged_make(&staged, "mobilenet_v2_b1_adam.jsonl.gz", "offload=states");
 	cr_assert_eq(stages_seen, 1);
 	struct graph *before = seen[0].before, *graph = seen[0].after;
 	uint32_t tried = 0, last = NONE;
-	cr_assert_eq(made_check(&check, seen[0].step, before, graph), OK, "%s", error.text);
 	for (uint32_t op = 0; op < graph->ops; op++) {
 		if (graph->op[op].added != ADDED_FETCH && graph->op[op].added != ADDED_OFFLOAD)
 			continue;
 		uint32_t *read = &graph->reads.item[graph->reads.start[op]], old = *read;
 		if (last != NONE && graph->op[last].added == graph->op[op].added) {
 			*read = graph->reads.item[graph->reads.start[last]];
-			cr_assert_eq(made_check(&check, seen[0].step, before, graph), INFEASIBLE, "%s copies another state",
+			cr_assert_eq(made_check(&staged.check, seen[0].step, before, graph), INFEASIBLE, "%s copies another state",
 				graph->op[op].name);
 			*read = old;
 		}
 		if (graph->op[op].added == ADDED_OFFLOAD) {
 			struct storage *copy = &graph->storage[graph->tensor[graph->writes.item[graph->writes.start[op]]].storage];
 			copy->live_out = false;
-			cr_assert_eq(made_check(&check, seen[0].step, before, graph), INFEASIBLE, "%s is lost", graph->op[op].name);
+			cr_assert_eq(made_check(&staged.check, seen[0].step, before, graph), INFEASIBLE, "%s is lost", graph->op[op].name);
 			copy->live_out = true;
 		} else {
 			struct tensor *host = &graph->tensor[old];
 			graph->storage[host->storage].bytes = 8;
 			host->bytes = 8;
-			cr_assert_eq(made_check(&check, seen[0].step, before, graph), INFEASIBLE, "%s is on the device, too", host->name);
+			cr_assert_eq(made_check(&staged.check, seen[0].step, before, graph), INFEASIBLE, "%s is on the device, too", host->name);
 			host->bytes = graph->storage[host->storage].bytes = 0;
 		}
 		last = op;
 		tried++;
 	}
 	cr_assert_gt(tried, 80);
-	for (uint32_t i = 0; i < stages_seen; i++) {
-		graph_release(seen[i].before);
-		graph_release(seen[i].after);
-	}
-	stages_seen = 0;
-	transformed_release(transformed);
-	rules_free(check.rules);
-	store_free(stage.store);
-	scenario_done(&check.scenario);
-	graph_release(given);
-	cr_assert_eq(memory_blocks(), 0);
+	staged_end(&staged);
 }
