@@ -87,13 +87,6 @@ $(BUILD)/src/write/page.inc: src/write/page.html
 $(BUILD)/src/write/html.o: $(BUILD)/src/write/page.inc
 $(BUILD)/src/write/html.o: EXTRA := -I$(BUILD)/src/write
 
-# Keys of launchers: key, whose, slot, who writes it, values.
-$(BUILD)/src/read/launch_keys.inc: src/read/launch_keys.txt
-	$(Q)mkdir -p $(@D)
-	$(Q)awk -F'\t' '!/^#/ { printf "{ \"%s\", LAUNCHER_%s, LAUNCH_%s, LAUNCHER_%s, \"%s\" },\n", $$1, $$2, $$3, $$4, $$5 }' $< > $@
-$(BUILD)/src/read/launch_keys.o: $(BUILD)/src/read/launch_keys.inc
-$(BUILD)/src/read/launch_keys.o: EXTRA := -I$(BUILD)/src/read
-
 # Nearly all time of message passing is one loop over tables of costs, which runs twice as fast as vectors.
 $(BUILD)/solver/problems/dual.o: EXTRA := -O3
 

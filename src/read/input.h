@@ -19,7 +19,6 @@
  *     snapshot_graph  a trace as a graph
  *     plan_file     plan files as JSON
  *     launch        reads launchers' configurations
- *     launch_keys   their keys, launch_keys.txt
  *     rules_file    reads a user's operator rules
  *     schedule_csv  reads schedules of torch.distributed.pipelining */
 #pragma once

@@ -7,14 +7,13 @@
 #include "solver/base/base.h"
 
 #define LAUNCHERS(X) \
-	X(torchtitan, "torchtitan") X(deepspeed, "DeepSpeed") X(accelerate, "accelerate") X(megatron, "Megatron-LM") \
-	X(nemo, "Megatron Bridge") X(any, "")
+	X(torchtitan, "torchtitan") X(deepspeed, "DeepSpeed") X(accelerate, "accelerate") X(megatron, "Megatron-LM")
 #define X(id, name) LAUNCHER_##id,
 enum launcher { LAUNCHERS(X) LAUNCHER_COUNT };
 #undef X
 extern const char *const launcher_names[LAUNCHER_COUNT];
 
-/* What their keys say, as launch_keys.txt names it; from reshard_after_forward on those that are knobs. */
+/* What their keys say, as launch_keys.py names it. */
 #define LAUNCH_SLOTS(X) \
 	X(devices) X(nodes) X(per_node) X(kind) X(replicate) X(shard) X(tp) X(pp) X(cp) X(ep) X(sp) X(zero) X(schedule) \
 	X(chunks) X(chunk_layers) X(layers) X(batch) X(local) X(micro) X(piece) X(accumulation) X(precision) \
@@ -23,32 +22,26 @@ extern const char *const launcher_names[LAUNCHER_COUNT];
 #define X(id) LAUNCH_##id,
 enum launch_slot { LAUNCH_SLOTS(X) LAUNCH_SLOT_COUNT };
 #undef X
-extern const char *const launch_slot_names[LAUNCH_SLOT_COUNT];
 
 struct launch_line { bool note; struct error said; };
 
 struct launch {
 	enum launcher launcher;
-	uint32_t known;                     /* of the file's keys */
-	char value[LAUNCH_SLOT_COUNT][200]; /* "": not said */
-	int depth[LAUNCH_SLOT_COUNT];       /* of the key that said it: the outermost counts */
+	char value[LAUNCH_SLOT_COUNT][200]; /* to write: "": not said */
 	struct launch_line *line;           /* "tp=8", and what to tell people */
-	uint32_t lines, nodes;
+	uint32_t lines;
 	size_t room;
 };
 
 /* Reads a file, plain or gz, "-" for standard input, told by its content: settings of knobs and notes. A file of knobs,
  * one a line, gives its lines. devices: how many there are where the file doesn't say; 1: nobody knows. BAD_INPUT with
- * the line. Drop it with launch_drop(), after an error, too. O(bytes * keys). */
+ * the line; LIMIT where the readers in Python are missing. Drop it with launch_drop(), after an error, too. O(bytes *
+ * keys). */
 enum status launch_read(struct launch *launch, const char *path, int64_t devices, struct error *error);
 static inline void launch_drop(struct launch *launch)
 {
 	mem_free(launch->line);
 }
 
-/* Takes one key of a file with its value. BAD_INPUT: not a value for it. */
-enum status launch_take(struct launch *launch, const char *key, const char *value, unsigned line, struct error *error);
-enum status launch_add(struct launch *launch, bool note, unsigned line, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
 /* Writes what is in the slots as the launcher's file. BAD_INPUT: it has no word for one of them. */
 enum status launch_write(const struct launch *launch, FILE *stream, struct error *error);
