@@ -20,8 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *beginning = input ? input_peek(input, &size) : NULL;
 	/* A process for each: mutation_test and python_test do that. */
 	enum input_kind found = input ? input_detect(beginning, size) : INPUT_EMPTY;
-	bool child = found == INPUT_MESSAGE || found == INPUT_WEIGHTS || (!input_kind_advice(found) &&
-		found != INPUT_NATIVE && found != INPUT_HLO_TEXT && found != INPUT_SNAPSHOT && found != INPUT_TRACE);
+	bool child = found == INPUT_MESSAGE || found == INPUT_WEIGHTS ||
+		(!input_kind_advice(found) && found != INPUT_NATIVE);
 	input_close(input);
 	struct graph *graph = child || !input ? NULL : graph_open(path, NULL, &error);
 	must(graph || child || error.text[0]);
