@@ -1,6 +1,7 @@
 /* train.c: a training step from a forward graph, by reverse accumulation. */
 
 #include "train.h"
+#include "solver/graph/draft.h"
 
 #define OPAQUE_MOST 12
 
@@ -190,6 +191,22 @@ static void find_skipped(const struct train *train, uint32_t op, struct gradient
 	}
 }
 
+/* Autograd lets go of what it saved for an op, and of the op's gradient, where all of its backward ops have run. */
+static void hold_operands(struct train *train, const struct gradient *gradient, uint32_t count, uint32_t begun)
+{
+	const struct rule *rule = rules_find(train->options->rules, gradient->type);
+	struct draft *draft = train->build.draft;
+	uint32_t ops = draft->ops;
+	for (uint32_t i = 0; i < count && rule && rule->cost == COST_ELEMENT && train->build.status == OK; i++) {
+		uint32_t tensor = gradient->in[i], reader = NONE;
+		for (uint32_t k = begun; k < draft->reads.count && tensor != NONE; k++)
+			if (draft->reads.other[k] == tensor)
+				reader = draft->reads.op[k];
+		if (reader != NONE && reader + 1 < ops && draft_tensor_at(draft, tensor)->kind != KIND_PARAMETER)
+			build_op(&train->build, RELEASE_TYPE, IN(tensor));
+	}
+}
+
 static void expand_op(struct train *train, uint32_t op)
 {
 	const struct graph *graph = train->forward;
@@ -219,7 +236,10 @@ static void expand_op(struct train *train, uint32_t op)
 	if (train->build.status == OK && arrived && gradient_passes(train->options->rules, gradient.type)) {
 		train->build.module = graph->op[op].module;
 		train->build.src = graph->op[op].src;
+		uint32_t begun = train->build.draft->reads.count;
 		gradient_expand(&gradient);
+		if (train->options->update.held)
+			hold_operands(train, &gradient, 2 * (ins + outs), begun);
 		FOR(i, ins)
 			if (needs[i])
 				accumulate(train, read[i], gradient.to[i]);
@@ -246,6 +266,25 @@ static void backward_ops(struct train *train)
 
 /* ---- update ---- */
 
+/* One parameter behind the other, then zero_grad(). */
+static void update_as_pytorch(struct train *train, const uint32_t *parameter, uint32_t *gradient, uint32_t count)
+{
+	const struct update_options *options = &train->options->update;
+	struct eager_parameter *each = arena_alloc(&train->arena, count, sizeof *each);
+	if (!each) {
+		train->build.status = NO_MEMORY;
+		return;
+	}
+	if (options->loss_scaling)
+		update_unscale(&train->build, parameter, gradient, count);
+	FOR(i, count)
+		each[i] = (struct eager_parameter){ parameter[i], gradient[i], i, UPDATE_EACH };
+	eager_update_all(&train->build, options, each, count);
+	train->build.module = "";
+	FOR(i, count)
+		build_op(&train->build, RELEASE_TYPE, IN(gradient[i]));
+}
+
 /* Returns how many parameters have a gradient. */
 static uint32_t update_ops(struct train *train)
 {
@@ -261,11 +300,10 @@ static uint32_t update_ops(struct train *train)
 			gradient[count++] = train->gradient[t];
 		}
 	train->build.phase = PHASE_UPDATE;
-	update_all(&train->build, &train->options->update, parameter, gradient, count);
-	train->build.module = "";
-	for (uint32_t t = 0; t < graph->tensors && train->options->update.held; t++)
-		if (train->trained[t] && train->gradient[t] != NONE)
-			build_op(&train->build, RELEASE_TYPE, IN(train->gradient[t]));
+	if (train->options->update.held && eager_update_known(train->options->update.optimizer))
+		update_as_pytorch(train, parameter, gradient, count);
+	else
+		update_all(&train->build, &train->options->update, parameter, gradient, count);
 	return count;
 }
 

@@ -24,7 +24,7 @@ struct update_options {
 	bool loss_scaling;
 	/* Gradients are added to buffers that live from step to step: the step is one of several microbatches. */
 	bool accumulate;
-	/* Gradients stay until zero_grad() behind the last update, as in a step that PyTorch runs. */
+	/* Updates as PyTorch runs them (eager_update_all), and gradients until zero_grad() behind the last. */
 	bool held;
 };
 
