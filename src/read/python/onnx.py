@@ -212,15 +212,17 @@ class Reading:
         for graph in node.graphs:
             if depth > DEPTH_MOST:
                 raise bad("graphs are nested more than 64 deep")
-            for number, one in fields(graph):   # a result may be a tensor of outside as well
-                inner = Node(one) if number == 1 else None
-                for name in inner.reads if inner else [text_of(value) for part, value in fields(one) if part == 1] if (
-                        number == 12) else ():
-                    value = self.find(name) if name else None
-                    if value and (value.tensor is not None or value.weight or value.input):
-                        op["in"].append(self.tensor(value))
-                if inner:
-                    self.captured(op, inner, depth + 1)
+            for inner in (Node(one) for number, one in fields(graph) if number == 1):
+                for name in inner.reads:
+                    self.read_outside(op, name)
+                self.captured(op, inner, depth + 1)
+            for name in names_in(graph, 12):   # a result may be a tensor of outside as well
+                self.read_outside(op, name)
+
+    def read_outside(self, op, name):
+        value = self.find(name) if name else None
+        if value and (value.tensor is not None or value.weight or value.input):
+            op["in"].append(self.tensor(value))
 
     def open(self, graph, outs):
         """A branch's ops stand in place of its If: what it calls its results are those of the If, but for what is made

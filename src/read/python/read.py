@@ -17,7 +17,8 @@ SECONDS = 120      # of processor time; tidemark watches the clock
 def limit():
     """What a strange file may take of this machine."""
     import resource
-    for what, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_CORE, 0)):
+    room = MEMORY + os.fstat(0).st_size   # a file may be mapped
+    for what, most in ((resource.RLIMIT_AS, room), (resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_CORE, 0)):
         try:
             resource.setrlimit(what, (most, most))
         except (ValueError, OSError):   # a smaller limit is there already, or the system has none of this kind
