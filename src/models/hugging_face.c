@@ -23,12 +23,20 @@ static char *hugging_face_text(const char *path, size_t *size, struct error *err
 bool hugging_face_is(const char *path)
 {
 	struct stat state = { 0 };
+	struct error unused = { 0 };
+	char inside[4096];
 	size_t size;
+	if (stat(path, &state) == 0 && S_ISDIR(state.st_mode)) {
+		PRINT_TO(inside, "%s/config.json", path);
+		path = inside;
+	}
 	if (stat(path, &state) != 0 || !S_ISREG(state.st_mode))
-		return S_ISDIR(state.st_mode);
-	char *text = hugging_face_text(path, &size, NULL);
-	bool is = text && input_detect(text, size) == INPUT_CONFIG;
-	mem_free(text);
+		return false;
+	struct input *input = input_open(path, &unused);
+	const char *begins = input ? input_peek(input, &size) : NULL;
+	bool is = begins && input_detect(begins, size) == INPUT_CONFIG;
+	if (input)
+		input_close(input);
 	return is;
 }
 

@@ -11,7 +11,7 @@ struct hugging_face {
 	char notes[1500];           /* what is built differently and which keys nobody understood, a line each */
 };
 
-/* Whether a path is a folder, or a regular file of JSON with a "model_type": what hugging_face_open() is for. */
+/* Whether a path is a regular file of JSON with a "model_type", or a folder with such a config.json. O(1). */
 bool hugging_face_is(const char *path);
 /* Reads a config.json, or the one in a folder; keys that it lacks have transformers' defaults. The model has the
  * parameters of the library's class for pre-training (LlamaForCausalLM, BertForMaskedLM, ...), tied ones once, and

@@ -3,20 +3,32 @@
 
 #include <unistd.h>
 
-#include "models.h"
+#include "hugging_face.h"
 #include "src/base/complain.h"
 #include "src/read/input.h"
 
+/* The step of a model of that name, with other sizes behind a colon; *is false: it names none. */
+static struct graph *open_model(const char *name, bool *is, struct error *error)
+{
+	char file[sizeof((struct hugging_face *)0)->path];
+	struct hugging_face read = { 0 };
+	const struct model_preset *preset = access(name, F_OK) != 0 ? model_find(name) : NULL;
+	PRINT_TO(file, "%.*s", access(name, F_OK) == 0 ? (int)strlen(name) : (int)strcspn(name, ":"), name);
+	*is = preset || hugging_face_is(file);
+	if (!*is || (!preset && error_set(error, hugging_face_open(file, &read, error)) != OK))
+		return NULL;
+	struct model_config config = preset ? preset->config : read.config;
+	model_config_default(&config);
+	if (error_set(error, model_sizes(&config, name + (preset ? 0 : strlen(file)), error)) != OK)
+		return NULL;
+	return model_step(preset ? preset->name : read.name, &config, &model_training_default, error);
+}
+
 struct graph *open_graph(const char *path, const struct read_options *options, struct error *error)
 {
-	const struct model_preset *preset = access(path, F_OK) != 0 ? model_find(path) : NULL;
-	if (!preset)
-		return graph_open(path, options, error);
-	struct model_config config = preset->config;
-	model_config_default(&config);
-	if (model_sizes(&config, path, error) != OK)
-		return NULL;
-	return model_step(preset->name, &config, &model_training_default, error);
+	bool model;
+	struct graph *graph = open_model(path, &model, error);
+	return model ? graph : graph_open(path, options, error);
 }
 
 struct graph *batch_open(const char *path, const struct read_options *options, int *exit_code)

@@ -88,25 +88,11 @@ static struct graph *open_events(const struct opening *opening, struct error *er
 	return fine ? snapshot_graph(&snapshot, &csv, SNAPSHOT_ALLOCS_MOST, opening->options->graph > 0, error) : NULL;
 }
 
-/* A model's folder holds no graph: says what does with it. */
-static void folder_of_model(const char *path, struct error *error)
-{
-	char name[4096];
-	struct stat state;
-	if (PRINT_TO(name, "%s/config.json", path) < (int)sizeof name && stat(name, &state) == 0 &&
-		S_ISREG(state.st_mode))
-		refuse(error, "not a graph, but a folder with the %s; %s", input_kind_name(INPUT_CONFIG),
-			input_kind_advice(INPUT_CONFIG));
-}
-
 /* A folder that a compiler left. */
 static struct graph *open_folder(const char *path, const struct read_options *options, struct error *error)
 {
-	struct graph *graph = python_child_graph(
+	return python_child_graph(
 		&(struct python_job){ .name = "hlo_folder", .folder = path, .options = options }, error);
-	if (!graph && text_begins(error->text, "is a directory without graphs"))
-		folder_of_model(path, error);
-	return graph;
 }
 
 /* No graph: says what it is, what it says of memory itself, and what to do with it. */
