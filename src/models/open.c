@@ -8,7 +8,7 @@
 #include "src/read/input.h"
 
 /* The step of a model of that name, with other sizes behind a colon; *is false: it names none. */
-static struct graph *open_model(const char *name, bool *is, struct error *error)
+static struct graph *open_named(const char *name, bool *is, struct error *error)
 {
 	char file[sizeof((struct hugging_face *)0)->path];
 	struct hugging_face read = { 0 };
@@ -27,7 +27,7 @@ static struct graph *open_model(const char *name, bool *is, struct error *error)
 struct graph *open_graph(const char *path, const struct read_options *options, struct error *error)
 {
 	bool model;
-	struct graph *graph = open_model(path, &model, error);
+	struct graph *graph = open_named(path, &model, error);
 	return model ? graph : graph_open(path, options, error);
 }
 
