@@ -309,12 +309,13 @@ static bool run_branch(struct roam *roam, uint32_t id, uint32_t segment, bool fo
  * for nothing of the main path have one chance: they hold what only others free. */
 static void run_pending(struct roam *roam, uint32_t segment, bool forced)
 {
-	uint32_t kept = 0, radius = roam->job->options->delay_radius;
+	uint32_t kept = 0, radius = roam->job->options->delay_radius,
+			 tries = control_status(&roam->job->control) == CANCELLED ? 0 : TRIES;
 	FOR(i, roam->pending_count) {
 		uint32_t id = roam->pending[i];
 		struct order_branch *branch = &roam->branch[id];
 		bool must = forced || (radius && segment + 1 >= branch->earliest + radius);
-		if ((i < TRIES || must) && run_branch(roam, id, segment, must)) {
+		if ((i < tries || must) && run_branch(roam, id, segment, must)) {
 			if (branch->segment == NONE) {
 				branch->segment = segment;
 				branch->why = forced ? ORDER_BRANCH_LAST : branch->delayed ? ORDER_BRANCH_DELAYED : ORDER_BRANCH_AT_ONCE;
@@ -375,6 +376,8 @@ static void find_assignment(struct roam *roam)
 {
 	int64_t low = roam->job->bound, high = low;
 	FOR_INT(round, ROUNDS) {
+		if (round > 0 && control_status(&roam->job->control) == CANCELLED)
+			return;
 		int64_t peak = round == 0 ? low : round == 1 ? high : low + (high - low) / 2;
 		assign_branches(roam, peak);
 		if (roam->peak > peak) {

@@ -664,7 +664,7 @@ static enum status rank_played(struct searching *searching)
 	FOR(i, list->entries)
 		list->entry[i].played = list->entry[i].config.pp == 1;
 	if (!is_stopped(searching))
-		config_rank_by_time(list);
+		TRY(config_rank_by_time(list));
 	for (uint32_t i = 0; i < list->fitting && i < EXACT_MOST; i++)
 		wanted[i] = !list->entry[i].played;
 	enum status status = config_search_refine(searching, wanted);

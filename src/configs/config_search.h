@@ -118,8 +118,8 @@ char *config_text(const struct config *config, char *text, size_t size);
  * tokens out. */
 bool config_same_cut(const struct config *a, const struct config *b);
 /* All that fit by time, then memory, none of them leading; then the others in any order. Marks the front. O(entries +
- * fitting log fitting). */
-void config_rank_by_time(struct config_list *list);
+ * fitting log fitting). OK or NO_MEMORY. */
+enum status config_rank_by_time(struct config_list *list);
 /* The same, the fastest of each way to cut the model (tp, pp, ep) before its variants: as a search that was stopped
  * leaves them. OK or NO_MEMORY. */
 enum status config_rank_fitting(struct config_list *list);

@@ -4,12 +4,47 @@
 #include "config_search.h"
 #include "src/decide/decide.h"
 
+/* What entries are ranked by; they are large. */
+struct ranked { struct outcome outcome; const struct config_entry *entry; bool fits; };
+
+static struct ranked ranked_of(const struct config_entry *entry)
+{
+	return (struct ranked) { { entry->result.worst.total, entry->result.time }, entry, entry->fits };
+}
+
 static int by_rank(const void *left, const void *right)
 {
-	const struct config_entry *a = left, *b = right;
-	struct outcome first = { a->result.worst.total, a->result.time }, second = { b->result.worst.total, b->result.time };
-	int order = outcome_order(&(struct goal){ a->fits ? GOAL_FASTEST : GOAL_SMALLEST, -1 }, &first, &second);
-	return order ? order : memcmp(&a->config, &b->config, sizeof a->config);
+	const struct ranked *a = left, *b = right;
+	const struct goal goal = { a->fits ? GOAL_FASTEST : GOAL_SMALLEST, -1 };
+	int order = outcome_order(&goal, &a->outcome, &b->outcome);
+	return order ? order : memcmp(&a->entry->config, &b->entry->config, sizeof a->entry->config);
+}
+
+/* Entries that all fit, or don't. Mostly they are ranked but for a few. */
+static enum status sort_by_rank(struct config_entry *entry, uint32_t count)
+{
+	HELD struct ranked *MAKE(ranked, (size_t)count + 1);
+	NEED(ranked);
+	bool sorted = true;
+	FOR(i, count) {
+		ranked[i] = ranked_of(&entry[i]);
+		sorted &= i == 0 || by_rank(&ranked[i - 1], &ranked[i]) <= 0;
+	}
+	if (sorted)
+		return OK;
+	qsort(ranked, count, sizeof *ranked, by_rank);
+	FOR(i, count) {    /* around each cycle of moves */
+		if (ranked[i].entry == NULL)
+			continue;
+		struct config_entry first = entry[i];
+		for (uint32_t to = i; to != NONE;) {
+			uint32_t from = (uint32_t)(ranked[to].entry - entry);
+			ranked[to].entry = NULL;
+			entry[to] = from == i ? first : entry[from];
+			to = from == i ? NONE : from;
+		}
+	}
+	return OK;
 }
 
 bool config_same_cut(const struct config *a, const struct config *b)
@@ -50,7 +85,7 @@ static enum status find_leaders(struct config_list *list)
 	return OK;
 }
 
-void config_rank_by_time(struct config_list *list)
+enum status config_rank_by_time(struct config_list *list)
 {
 	int64_t least = INT64_MAX;
 	list->fitting = 0;
@@ -65,26 +100,24 @@ void config_rank_by_time(struct config_list *list)
 			*to = entry;
 		}
 	}
-	if (list->fitting > 0)
-		qsort(list->entry, list->fitting, sizeof *list->entry, by_rank);
+	TRY(sort_by_rank(list->entry, list->fitting));
 	FOR(i, list->fitting) {
 		list->entry[i].front = list->entry[i].result.worst.total < least;
 		least = list->entry[i].front ? list->entry[i].result.worst.total : least;
 	}
+	return OK;
 }
 
 enum status config_rank_fitting(struct config_list *list)
 {
-	config_rank_by_time(list);
+	TRY(config_rank_by_time(list));
 	return find_leaders(list);
 }
 
 enum status config_rank(struct config_list *list)
 {
 	TRY(config_rank_fitting(list));
-	if (list->entries > list->fitting)
-		qsort(list->entry + list->fitting, list->entries - list->fitting, sizeof *list->entry, by_rank);
-	return OK;
+	return sort_by_rank(list->entry + list->fitting, list->entries - list->fitting);
 }
 
 uint32_t config_next_by_time(const struct config_list *list, uint32_t begin, uint32_t at[2])

@@ -1,5 +1,5 @@
-/* scale_pair.c: scales one captured step and compares it with another capture of the same model at that size:
- *     scale_pair GIVEN.jsonl.gz REAL.jsonl.gz BATCH SEQUENCE        (0: as given)
+/* rescale_pair.c: scales one captured step and compares it with another capture of the same model at that size:
+ *     rescale_pair GIVEN.jsonl.gz REAL.jsonl.gz BATCH SEQUENCE        (0: as given)
  * Prints one line: ops and tensors that agree, program-order peaks, their ratio, and the time of scaling.
  * Ops are compared in program order by type, and by the bytes and shapes of all their tensors; where the
  * tracer recorded other ops, both sides are brought together again and the differing ops are listed. */
