@@ -28,6 +28,11 @@
 #define TRIES 256              /* branches tried at one place */
 #define ROUNDS 8               /* of assignment */
 
+/* A branch that got nowhere: its ops, and those of others that it needed, came to so much above what was alive; with
+ * less room, and these branches as they were, it fails again. */
+#define TRY_BRANCHES 14
+struct roam_try { int64_t above; uint32_t kept, branches, branch[TRY_BRANCHES]; };
+
 struct roam {
 	struct order_job *job;
 	const struct order_model *model;
@@ -47,6 +52,8 @@ struct roam {
 	struct order_branch *branch;
 	struct csr ready;              /* place of a main op -> branches that can run from then on */
 	uint32_t *pending, pending_count;
+	struct roam_try *last;         /* branch -> how it failed last */
+	uint32_t *changed, kept;       /* branch -> of the ops kept so far the last one that its bytes depend on */
 	/* the order */
 	struct order_walk walk;
 	bool *run;
@@ -264,11 +271,44 @@ static void roam_run_with_needed(struct roam *roam, uint32_t op)
 	}
 }
 
+/* Branches that share an item with an op, or have it, come to something else once it has run. */
+static void roam_change(struct roam *roam, uint32_t op)
+{
+	roam->kept++;
+	if (roam->branch_of[op] != NONE)
+		roam->changed[roam->branch_of[op]] = roam->kept;
+	FOR_ITEMS(item, &roam->model->touch, op)
+		FOR_ITEMS(user, &roam->model->users, item)
+			if (roam->branch_of[user] != NONE)
+				roam->changed[roam->branch_of[user]] = roam->kept;
+}
+
+static bool fails_again(const struct roam *roam, const struct roam_try *last)
+{
+	bool same = last->branches > 0 && roam->peak - roam->walk.live < last->above;
+	for (uint32_t i = 0; i < last->branches && same; i++)
+		same = roam->changed[last->branch[i]] <= last->kept;
+	return same;
+}
+
+/* An op has run in a try. */
+static void note_try(struct roam *roam, uint32_t op, struct roam_try *last)
+{
+	uint32_t id = roam->branch_of[op], i = 0;
+	while (i < last->branches && last->branch[i] != id)
+		i++;
+	if (id == NONE || i == TRY_BRANCHES)
+		last->above = INT64_MIN;
+	else if (i == last->branches)
+		last->branch[last->branches++] = id;
+}
+
 /* Branches that have begun since the order had `first` ops have their segment. */
 static void roam_settle(struct roam *roam, uint32_t first, uint32_t segment, uint32_t except)
 {
 	for (; first < roam->done; first++) {
 		uint32_t id = roam->branch_of[roam->order[first]];
+		roam_change(roam, roam->order[first]);
 		if (id != NONE && id != except && roam->branch[id].segment == NONE) {
 			roam->branch[id].segment = segment;
 			roam->branch[id].why = ORDER_BRANCH_NEEDED;
@@ -281,8 +321,10 @@ static void roam_settle(struct roam *roam, uint32_t first, uint32_t segment, uin
 static bool run_branch(struct roam *roam, uint32_t id, uint32_t segment, bool forced)
 {
 	uint32_t first = roam->done, kept = first;
-	int64_t lowest = roam->walk.live, peak = roam->peak;
+	int64_t lowest = roam->walk.live, peak = roam->peak, begin = lowest;
 	bool whole = true;
+	if (!forced && fails_again(roam, &roam->last[id]))
+		return false;
 	FOR_ITEMS(member, &roam->members, id) {
 		if (roam->run[member])
 			continue;
@@ -295,13 +337,17 @@ static bool run_branch(struct roam *roam, uint32_t id, uint32_t segment, bool fo
 			lowest = roam->walk.live;
 		}
 	}
+	struct roam_try last = { whole || kept > first ? INT64_MIN : roam->peak > peak ? roam->peak - begin : INT64_MAX,
+		roam->kept, 1, { id } };
 	while (roam->done > kept) {
 		uint32_t op = roam->order[--roam->done];
+		note_try(roam, op, &last);
 		order_walk_undo(&roam->walk, op);
 		roam->run[op] = false;
 	}
 	roam->peak = forced ? roam->peak : peak;
 	roam_settle(roam, first, segment, id);
+	roam->last[id] = last;
 	return whole;
 }
 
@@ -342,6 +388,7 @@ static void assign_branches(struct roam *roam, int64_t peak)
 	FOR(id, roam->branches) {
 		roam->branch[id].segment = NONE;
 		roam->branch[id].delayed = false;
+		roam->last[id].branches = 0;
 	}
 	roam->segment[0].first = 0;
 	roam->peak = peak;
@@ -600,7 +647,9 @@ static enum status roam_solve(struct roam *roam, uint32_t *order, bool leaves)
 	TRY(roam_find_spans(roam));
 	TRY(roam_find_branches(roam));
 	MAKE(roam->branch, roam->branches);
-	NEED(ROOM(&roam->arena, roam->pending, roam->branches) && roam->branch);
+	NEED(ROOM(&roam->arena, roam->pending, roam->branches) && ROOM(&roam->arena, roam->last, roam->branches) &&
+		ROOM(&roam->arena, roam->changed, roam->branches) &&
+		roam->branch);
 	TRY(roam_measure_branches(roam));
 	find_assignment(roam);
 	enum status status = leaves ? solve_segments(roam) : OK;
