@@ -107,6 +107,7 @@ struct graph *hugging_face_build(const struct model_config *config, struct error
 #undef X
 	hugging_face_ask(&options, config->fused, "kernels=fused");
 	hugging_face_ask(&options, !config->flash, "attention=math");
+	hugging_face_ask(&options, config->dtype, "dtype=%s", config->dtype);
 	hugging_face_ask(&options, config->eager_loss, "loss=eager");
 	hugging_face_ask(&options, config->dropout != own->dropout, "dropout=%d", config->dropout);
 	if (error_set(error, options.dims > READ_DIMS_MOST ? refuse(error, "at most %d sizes can be changed",

@@ -76,7 +76,9 @@ struct graph *model_step(const char *name, const struct model_config *config, co
 	plain.lora = plain.target = plain.base = 0;
 	if (config->lora && precision == PRECISION_BF16 && decodes)
 		precision = PRECISION_WIDE_LOSS;
-	bool mixed = precision == PRECISION_MIXED;
+	bool mixed = precision == PRECISION_MIXED, brain = precision == PRECISION_BF16 || precision == PRECISION_WIDE_LOSS;
+	bool own = config->from && !config->fused && (mixed || brain || precision == PRECISION_FP16); /* with its casts */
+	plain.dtype = !own ? NULL : brain ? "bf16" : "f16";
 	struct train_options options = { .rules = rules,
 		.policy = training->policy,
 		.adapters = config->lora > 0,
@@ -94,7 +96,7 @@ struct graph *model_step(const char *name, const struct model_config *config, co
 	else
 		graph = model_build(name, &plain, error);
 	bool behind = precision == PRECISION_AUTOCAST && !training->forward_only; /* gradients are cast, too */
-	if (graph && precision != PRECISION_GIVEN && !behind)
+	if (graph && precision != PRECISION_GIVEN && !behind && !own)
 		graph = replaced(graph, precision_apply(graph, rules, precision, error));
 	if (graph && config->lora)
 		graph = replaced(graph, adapters_apply(graph, rules, &adapters, false, error));

@@ -73,7 +73,7 @@ class Config:
     """The keys of a file, of which the first one that is there counts."""
 
     def __init__(self, file, name=""):
-        self.said, self.file, self.asked = file, completed(file, name), set()
+        self.said, self.file, self.asked, self.normal = file, completed(file, name), set(), defaults_of(name)
 
     def find(self, *names):
         """The value of the first of those keys that has one; None."""

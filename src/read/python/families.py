@@ -197,7 +197,7 @@ COHERE = {"form": "parallel", "norm": "scale", "tied": True, "multiplied": True}
 GEMMA = {"norm": "gemma", "tied": True, "scaled": True, "dense": {"normal": "gelu"}}
 NO_BIASES = {"attention_bias": False, "mlp_bias": False}
 SILU = {"hidden_act": "silu"}
-WHOLE, NORMED = {"norms": "whole"}, {"norms": "head"}
+WHOLE, LATE, NORMED = {"norms": "whole"}, {"norms": "whole", "cast": "late"}, {"norms": "head"}
 BESIDE = {"experts": {"sigmoid": True}, "only": SILU, "further": True}
 BERT = {**OLD, "form": "post", "positions": 0, "first_norm": True, "last_norm": False, "types": True, "sees_all": True,
         "dense": {"gated": False, "bias": True, "normal": "gelu"}, "head": (masked_head,), "head_bias": True,
@@ -236,14 +236,14 @@ FAMILIES.update({
                norm="layer", head_bias=True, dense={"gated": False, "bias": True, "normal": "gelu_new"},
                drop=("embd_pdrop", "attention_dropout", "resid_pdrop", "resid_pdrop")),
     "phi3": kin({"bias": False, "joins": True, "packed": True}, drop=("embd_pdrop", "attention_dropout", "resid_pdrop", "resid_pdrop"), only=NO_BIASES,
-                says=("gate and up are two products where the library writes one",)),
+                dense={"packed": True}),
     "gpt_neox": kin({"packed": True, "rotary": 0.25, "equal_heads": True}, form="neox", norm="layer", dense={
         "gated": False, "bias": True, "normal": "gelu"}, drop=("hidden_dropout", "attention_dropout", "hidden_dropout",
                                                                "hidden_dropout"), only={"is_decoder": False}),
     "olmo": kin(ROT, norm="none", only={"clip_qkv": None}),
-    "olmo2": kin({**ROT, **WHOLE}, form="behind"), "olmo3": kin({**ROT, **WHOLE}, form="behind"),
+    "olmo2": kin({**ROT, **LATE}, form="behind", norm="late"), "olmo3": kin({**ROT, **LATE}, form="behind", norm="late"),
     "olmoe": kin({**ROT, **WHOLE}, experts={}, only=SILU),
-    "flex_olmo": kin({**ROT, **WHOLE}, form="behind", experts={}, only=SILU),
+    "flex_olmo": kin({**ROT, **LATE}, form="behind", norm="late", experts={}, only=SILU),
     "granite": kin(ROT, scaled=True, says=(MULTIPLIED,)),
     "granitemoe": kin(ROT, scaled=True, experts={}, only=SILU, says=(MULTIPLIED,)),
     "granitemoeshared": kin(ROT, scaled=True, experts={"beside": "shared_intermediate_size"}, only=SILU, says=(MULTIPLIED,)),
@@ -253,8 +253,8 @@ FAMILIES.update({
                       drop=("embedding_dropout", "attention_dropout", "residual_dropout", "residual_dropout")),
     "stablelm": kin({"bias": "use_qkv_bias", "rotary": 0.25}, norm="layer", drop=("", "attention_dropout", "", "hidden_dropout"),
                     only={"qk_layernorm": False, "use_parallel_residual": False}),
-    "glm": kin({"bias": "attention_bias", "out_bias": False, "rotary": 0.5}),
-    "glm4": kin({"bias": "attention_bias", "out_bias": False, "rotary": 0.5}, form="sandwich"),
+    "glm": kin({"bias": "attention_bias", "out_bias": False, "rotary": 0.5}, dense={"packed": True}),
+    "glm4": kin({"bias": "attention_bias", "out_bias": False, "rotary": 0.5}, form="sandwich", dense={"packed": True}),
     "smollm3": kin(ROT, tied=True, says=(TURNED,)),
     "seed_oss": kin({"bias": "attention_bias", "out_bias": "attention_out_bias"}, drop=(
         "", "attention_dropout", "residual_dropout", "residual_dropout")),
@@ -360,7 +360,8 @@ def check_settings(name, family, c):
 
 # ---- what is asked for ----
 
-SWITCHES = {"kernels": ("fused", "eager"), "attention": ("flash", "math"), "loss": ("kernels", "eager"), "dropout": ("0", "1")}
+SWITCHES = {"kernels": ("fused", "eager"), "attention": ("flash", "math"), "loss": ("kernels", "eager"), "dropout": ("0", "1"),
+            "dtype": ("bf16", "f16")}
 
 
 def wanted(words):

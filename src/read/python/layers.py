@@ -13,6 +13,7 @@ class Net:
         asked = asked or {}   # kernels: fused or eager; attention: flash, in one kernel, or math; dropout: 0 or 1
         self.fused, self.flash = asked.get("kernels") == "fused", asked.get("attention", "flash") == "flash"
         self.eager_loss, self.drops = asked.get("loss") == "eager", asked.get("dropout") != "0"
+        self.float = asked.get("dtype", "f32")   # of parameters; what the library computes in fp32 is cast
         self.causal, self.share, self.dropped = True, 0, False   # share: of attention's weights that dropout makes 0
         self.shape, self.dtype, self.root, self.shared = {}, {}, {}, {}   # shared: keys and values, by their shapes
         self.by_heads = set()   # what lies in memory head by head, not token by token
@@ -38,10 +39,10 @@ class Net:
             self.root[name] = root
         return name
 
-    def given(self, name, *shape, kind="parameter", dtype="f32"):
+    def given(self, name, *shape, kind="parameter", dtype=None):
         """What is there from the start, of the current module; of equal names one."""
         name = ".".join(self.path + [name])
-        return name if name in self.shape else self.tensor(name, shape, kind, dtype)
+        return name if name in self.shape else self.tensor(name, shape, kind, dtype or self.float)
 
     def op(self, kind, ins, *shapes, dtypes=(), view=False):
         """An op with results of those shapes; the first one."""
@@ -77,6 +78,10 @@ class Net:
     def map(self, kind, x):
         """One element of each."""
         return self.op("aten." + kind, [x], self.shape[x])
+
+    def cast(self, x, dtype="f32"):
+        """The same numbers in another format."""
+        return x if self.dtype[x] == dtype else self.op("aten._to_copy.default", [x], self.shape[x], dtypes=(dtype,))
 
     def act(self, kind, x):
         """A non-linearity; relu2 is a relu squared, gelu_new is written out."""
@@ -127,21 +132,24 @@ class Net:
             return self.view(made, *shape[:-1], out)
 
     def norm(self, name, x, kind="rms", width=None):
-        """An RMSNorm, one whose weights stand around 1 ("gemma"), a LayerNorm ("layer"), one without a bias ("torch"), which some
+        """An RMSNorm, cast behind its weights ("late"), one whose weights stand around 1 ("gemma"), a LayerNorm ("layer"), one without a bias ("torch"), which some
         write out ("scale"), or without parameters ("none")."""
         with self.inside(name):
             shape, few = self.shape[x], self.shape[x][:-1] + (1,)
             weight = self.given("weight", width or shape[-1]) if kind != "none" else None
-            if kind in ("rms", "gemma") and self.fused:
-                return self.op("aten._fused_rms_norm.default", [x, weight], shape, few, dtypes=("f32", "f32"))
-            if kind in ("rms", "gemma", "scale") and not self.fused:
+            if kind in ("rms", "late", "gemma") and self.fused:
+                return self.op("aten._fused_rms_norm.default", [x, weight], shape, few, dtypes=(self.float, "f32"))
+            if kind in ("rms", "late", "gemma", "scale") and not self.fused:
                 return self.norm_written_out(x, weight, kind)
             bias = self.given("bias", shape[-1]) if kind == "layer" else None
-            return self.op("aten.native_layer_norm.default", [x, weight, bias], shape, few, few, dtypes=("f32",) * 3)
+            x = self.cast(x) if kind == "none" and not self.fused else x
+            made = self.op("aten.native_layer_norm.default", [x, weight, bias], shape, few, few, dtypes=(
+                self.dtype[x], "f32", "f32"))
+            return self.cast(made, self.float)
 
     def norm_written_out(self, x, weight, kind):
         """As the library's classes have it, a kernel for each of its ops."""
-        few = self.shape[x][:-1] + (1,)
+        few, x = self.shape[x][:-1] + (1,), self.cast(x)
         if kind == "scale":
             mean = self.op("aten.mean.dim", [x], few)
             square = self.map("pow.Tensor_Scalar", self.op("aten.sub.Tensor", [x, mean], self.shape[x]))
@@ -150,8 +158,10 @@ class Net:
         root = self.map("rsqrt.default", self.map("add.Tensor", self.op("aten.mean.dim", [square], few)))
         made = self.times(self.op("aten.sub.Tensor", [x, mean], self.shape[x]) if kind == "scale" else x, root)
         if kind == "gemma":
-            weight = self.map("add.Tensor", weight)
-        return self.times(weight, made)
+            weight = self.map("add.Tensor", self.cast(weight))
+        if kind == "rms":   # the others multiply in fp32
+            return self.times(weight, self.cast(made, self.float))
+        return self.cast(self.times(made, self.cast(weight) if kind == "scale" else weight), self.float)
 
     def table(self, name, rows, width, ids):
         """The rows that ids name."""
@@ -159,11 +169,14 @@ class Net:
             weight = self.given("weight", rows, width)
             return self.op("aten.embedding.default", [weight, ids], self.shape[ids] + (width,))
 
-    def gated(self, name, x, inner, bias=False, act="silu", norm=None):
-        """down(act(gate x) up x)."""
+    def gated(self, name, x, inner, bias=False, act="silu", norm=None, packed=False):
+        """down(act(gate x) up x). packed: the library has one product of both."""
         with self.inside(name):
             width = self.shape[x][-1]
-            gate, up = self.linear("gate_proj", x, inner, bias), self.linear("up_proj", x, inner, bias)
+            if packed and not self.fused:
+                gate, up = self.parts(self.linear("gate_up_proj", x, 2 * inner, bias), inner, inner)
+            else:
+                gate, up = self.linear("gate_proj", x, inner, bias), self.linear("up_proj", x, inner, bias)
             if self.fused and (act in ("silu", "swish") or act.startswith("gelu")):
                 mixed = self.op("tidemark.swiglu" if act[0] == "s" else "tidemark.geglu", [gate, up], self.shape[up])
             else:
@@ -186,24 +199,32 @@ class Net:
         slots = self.batch * -(-self.seq * chosen // count)
         flat = self.view(x, tokens, width)
         scores = self.linear("gate", flat, count, biases)
-        scores = self.map("sigmoid.default" if sigmoid else "_softmax.default", scores)
+        scores = self.map("sigmoid.default" if sigmoid else "_softmax.default", scores if self.fused else self.cast(scores))
         picks = self.add(scores, self.given("gate.e_score_correction_bias", 1, count)) if offset else scores
-        stack = self.op("tidemark.dispatch_scored", [flat, picks], (count, slots, width), (count, slots, 1))
+        stack = self.op("tidemark.dispatch_scored", [flat, picks], (count, slots, width), (count, slots, 1),
+                        dtypes=(self.dtype[flat], self.dtype[scores]))
         shares = self.draft.ops[stack]["out"][1]
         with self.inside("experts"):
             def product(name, stack, out):
                 weight = self.given(name, count, self.shape[stack][2], out)
                 made = self.op("tidemark.grouped_mm", [stack, weight], (count, slots, out))
                 return self.add(made, self.given(name + "_bias", count, 1, out)) if biases else made
-            gate = product("gate_proj", stack, inner) if gated else None
-            up = product("up_proj", stack, inner)
-            if gated:
-                mixed = self.op("tidemark.swiglu_scaled", [gate, up, shares], self.shape[up])
+            if gated and not self.fused:   # one stack of both
+                gate, up = self.parts(product("gate_up_proj", stack, 2 * inner), inner, inner)
             else:
-                mixed = self.times(self.act(act, up), shares)
+                gate = product("gate_proj", stack, inner) if gated else None
+                up = product("up_proj", stack, inner)
+            if gated and self.fused:
+                mixed = self.op("tidemark.swiglu_scaled", [gate, up, shares], self.shape[up])
+            elif gated:
+                mixed = self.times(self.act(act, gate), up)
+            else:
+                mixed = self.times(self.act(act, up), shares) if self.fused else self.act(act, up)
             stack = product("down_proj", mixed, width)
+            if not self.fused:   # what they make is weighed behind them, in fp32
+                stack = self.op("aten.mul.Tensor", [stack, shares], self.shape[stack], dtypes=("f32",))
         made = self.op("tidemark.combine_plain", [stack, scores], (tokens, width))
-        return self.view(made, *self.shape[x])
+        return self.view(self.cast(made, self.float), *self.shape[x])
 
     # ---- attention ----
 
@@ -231,7 +252,7 @@ class Net:
         path, self.path = self.path, []
         seen = self.given("mask", b, 1, s, columns, kind="buffer", dtype="bool")
         self.path = path
-        mask = self.op("aten.where.self", [seen], (b, 1, s, columns), dtypes=("f32",))
+        mask = self.op("aten.where.self", [seen], (b, 1, s, columns), dtypes=(self.float,))
         made = self.op("aten._scaled_dot_product_efficient_attention.default", [q, k, v, mask], (b, heads, s, width),
                        (b, heads, s), (), (), dtypes=(self.dtype[q], "f32", "i64", "i64"))
         made = self.op("aten.permute.default", [made], (b, s, heads, width), view=True)
@@ -279,7 +300,8 @@ class Net:
         if capped:
             scores = self.map("mul.Tensor", self.map("tanh.default", self.map("div.Tensor", scores)))
         scores = self.add(scores, mask) if mask else scores
-        weights = self.drop(self.map("_softmax.default", scores), self.share)
+        weights = self.map("_softmax.default", scores if self.fused else self.cast(scores))
+        weights = self.drop(self.cast(weights, self.dtype[q]), self.share)
         weights = self.view(weights, b * heads, s, columns)
         made = self.view(self.op("aten.bmm.default", [weights, flat(v, few)], (b * heads, s, width)), b, heads, s, width)
         made = self.op("aten.permute.default", [made], (b, s, heads, width), view=True)
@@ -312,7 +334,8 @@ class Net:
         if self.fused and not self.eager_loss:
             made = self.op("tidemark.cross_entropy", [logits, labels], (), dtypes=("f32",))
         else:
-            made = self.op("aten.nll_loss_forward.default", [self.map("_log_softmax.default", logits), labels], (), (),
+            made = self.map("_log_softmax.default", self.cast(logits))
+            made = self.op("aten.nll_loss_forward.default", [made, labels], (), (),
                            dtypes=("f32", "f32"))
         self.draft.tensors[made]["kind"] = kind
         return made

@@ -69,7 +69,7 @@ def attention(net, x, c, has):
     elif gated:
         gate = net.linear("gate_proj", x, heads * width if has["gate"] == "full" else heads)
     if norm == "whole":
-        q, k = net.norm("q_norm", q), net.norm("k_norm", k)
+        q, k = (net.norm(name, one, has.get("cast", "rms")) for name, one in (("q_norm", q), ("k_norm", k)))
     q, k, v = net.heads(q, heads), net.heads(k, kv), net.heads(v, kv)
     if norm in ("head", "layer", "gemma"):
         kind = "rms" if norm == "head" else norm
@@ -276,7 +276,7 @@ def dense(net, x, c, has):
     act, bias = activation(c, has), c.whether(has.get("bias", "mlp_bias"))
     if act == "xielu":
         return xielu(net, x, inner)
-    return net.gated("mlp", x, inner, bias, act, has.get("norm")) if has.get("gated", True) \
+    return net.gated("mlp", x, inner, bias, act, has.get("norm"), has.get("packed", False)) if has.get("gated", True) \
         else net.plain("mlp", x, inner, bias, act)
 
 
@@ -302,7 +302,8 @@ def xielu(net, x, inner):
 def mixture(net, x, c, has):
     """Experts, and what every token goes to beside them."""
     count, chosen = c.size(*NAMES["experts"]), c.size(*NAMES["top_k"], normal=has.get("chosen", 2))
-    inner = c.size("moe_intermediate_size", "intermediate_size")
+    names = "moe_intermediate_size", "intermediate_size"   # a class that hasn't the first one doesn't read it
+    inner = c.size(*names[0 if names[0] in c.normal or names[1] not in c.normal else 1:])
     shared = c.find(*NAMES["shared_experts"])
     beside = has.get("beside")
     beside = c.size(beside, normal=0, least=0) if beside else shared * inner if integer(shared) else 0
