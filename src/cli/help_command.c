@@ -38,8 +38,8 @@ void help_print(void)
 	command_line_help(SUBCOMMAND_explore);
 	putchar('\n');
 	words_print(stdout, "", 0,
-		"GRAPH is a graph in the native format, DOT, ONNX, XLA HLO as text or proto, a log of torch.compile or its "
-		"folder, or a PyTorch memory snapshot; gz or not, "
+		"GRAPH is a graph in the native format, DOT, ONNX, XLA HLO as text or proto, StableHLO, a log of torch.compile "
+		"or its folder, or a PyTorch memory snapshot; gz or not, "
 		"or - for standard input; a sample where there is none. See tidemark(1) and tidemark(5).");
 }
 

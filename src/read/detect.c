@@ -375,12 +375,18 @@ static bool is_mlir(struct view view)
 	return place || word(&view, "module") || word(&view, "builtin.module") || word(&view, "func.func");
 }
 
+static bool is_stablehlo(struct view view)
+{
+	return is_mlir(view) && (detect_contains(&view, "stablehlo.") || detect_contains(&view, "mhlo.num_partitions"));
+}
+
 static const struct {
 	bool (*is)(struct view view);
 	enum input_kind kind;
 } texts[] = {
 	{ is_dot, INPUT_DOT },
 	{ is_hlo_text, INPUT_HLO_TEXT },
+	{ is_stablehlo, INPUT_STABLEHLO },
 	{ is_mlir, INPUT_MLIR },
 	{ is_fx, INPUT_FX },
 	{ is_message, INPUT_MESSAGE },

@@ -10,6 +10,7 @@
 	X(ONNX, "ONNX model", open_python) \
 	X(HLO, "XLA HLO proto", open_python) \
 	X(HLO_TEXT, "XLA HLO text", open_python) \
+	X(STABLEHLO, "StableHLO text", open_python) \
 	X(FX, "PyTorch FX text", open_python) \
 	X(INDUCTOR, "Inductor memory graph", open_python) \
 	X(AUTOPARALLEL, "AutoParallel JSON", open_python) \
@@ -52,7 +53,7 @@
 		"is in export_chrome_trace() of a profile with profile_memory=True") \
 	X(EXECUTORCH, "ExecuTorch program", "open the .pt2 that it was made from (torch.export.save)") \
 	X(EMPTY, "empty file", "there is nothing in it") \
-	X(UNKNOWN, "file of an unknown kind", "known are: native graphs, DOT, ONNX, XLA HLO, logs and folders of " \
+	X(UNKNOWN, "file of an unknown kind", "known are: native graphs, DOT, ONNX, XLA HLO, StableHLO, logs and folders of " \
 		"torch.compile, torch.export, TFLite, PyTorch's snapshots and traces, JSON of Inductor, AutoParallel and TVM, " \
 		"config.json, MiniMalloc CSV")
 

@@ -67,7 +67,8 @@ static struct graph *open_python(const struct opening *opening, struct error *er
 {
 	static const char *const readers[INPUT_KIND_COUNT] = { [INPUT_INDUCTOR] = "inductor", [INPUT_FX] = "fx",
 		[INPUT_AUTOPARALLEL] = "autoparallel", [INPUT_EXPORTED] = "exported", [INPUT_ONNX] = "onnx",
-		[INPUT_TFLITE] = "tflite", [INPUT_TVM] = "tvm", [INPUT_HLO] = "hlo", [INPUT_HLO_TEXT] = "hlo_text" };
+		[INPUT_TFLITE] = "tflite", [INPUT_TVM] = "tvm", [INPUT_HLO] = "hlo", [INPUT_HLO_TEXT] = "hlo_text",
+		[INPUT_STABLEHLO] = "stablehlo" };
 	struct python_job job = { .name = readers[opening->kind] };
 	HELD char *text = give_python(opening, &job, error);
 	struct graph *graph = text || job.file ? python_child_graph(&job, error) : NULL;

@@ -6,7 +6,7 @@ from hlo_shares import Shares
 
 STEPS_MOST = 2000000    # instructions visited: calls can repeat computations without end
 PAIRS_MOST = 10000000   # arguments times results of an op: above, a result is looked for at its own place alone
-PASSES = ("bitcast", "add-dependency", "optimization-barrier", "all-reduce-done", "async-update")
+PASSES = ("bitcast", "add-dependency", "opt-barrier", "optimization-barrier", "all-reduce-done", "async-update")
 TAKEN = -1              # as the last op of an operand in whose place a result lies
 
 

@@ -11,7 +11,7 @@ ELEMENTWISE = frozenset("""abs add and atan2 cbrt ceil clamp compare convert cop
 # What moves data, or makes it of nothing.
 MOVES = frozenset("""parameter constant tuple get-tuple-element bitcast bitcast-convert broadcast concatenate copy
     copy-start copy-done dynamic-slice dynamic-update-slice gather iota pad reshape reverse slice transpose after-all
-    partition-id replica-id optimization-barrier all-gather all-to-all collective-permute all-gather-start all-gather-done
+    partition-id replica-id opt-barrier optimization-barrier all-gather all-to-all collective-permute all-gather-start all-gather-done
     collective-permute-start collective-permute-done send recv send-done recv-done infeed outfeed domain""".split())
 UNTOLD = "custom-call", "conditional", "async-start"
 

@@ -9,7 +9,7 @@ import os
 import sys
 
 READERS = ("autoparallel", "dot", "exported", "families", "fx", "hlo", "hlo_folder", "hlo_text", "inductor", "kineto",
-           "launch", "message", "onnx", "snapshot", "tflite", "tvm", "weights")
+           "launch", "message", "onnx", "snapshot", "stablehlo", "tflite", "tvm", "weights")
 MEMORY = 4 << 30   # bytes
 SECONDS = 120      # of processor time; tidemark watches the clock
 

@@ -30,6 +30,7 @@ Test(detect, knows_texts_by_their_first_words)
 	EXPECT("HloModule jit_step, entry_computation_layout=", INPUT_HLO_TEXT);
 	EXPECT("module @jit_step attributes {", INPUT_MLIR);
 	EXPECT("#loc = loc(unknown)", INPUT_MLIR);
+	EXPECT("#loc = loc(unknown)\nmodule @jit_step attributes {mhlo.num_partitions = 1 : i32} {", INPUT_STABLEHLO);
 	EXPECT("I1122 16:50 1 torch/_functorch/x.py:1] [0/0] [__aot_graphs]  ===== Forward graph 0 =====\n", INPUT_FX);
 	EXPECT("{\n  \"nodes\": [\n    {\n      \"name\": \"op0\",\n      \"buffer_names\": [", INPUT_INDUCTOR);
 	EXPECT("{\"mesh\": {\"shape\": [8]}, \"nodes\": [{\"name\": \"a\", \"op\": \"placeholder\", \"placement\": \"R\"",
