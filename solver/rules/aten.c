@@ -615,9 +615,12 @@ const struct rule rules_aten[] = { /* contractions */
 	{ "tidemark.swiglu_scaled_backward", "e c f+, e c f+, e c f+, e c 1 -> e c f, e c f, e c 1", COST_ELEMENT, "", "",
 		NULL, 0 },
 	/* frozen weights of fewer bits, unpacked for a product */
-	{ "tidemark.unpack_blocks", "_, _ -> _", COST_ELEMENT, "", "", NULL, 0 },
-	{ "tidemark.unpack_nf4", "_, _ -> _", COST_ELEMENT, "", "", NULL, 0 },
+	{ "tidemark.unpack_blocks", "@opaque", COST_ELEMENT, "", "", NULL, 0 },
+	{ "tidemark.unpack_nf4", "@opaque", COST_ELEMENT, "", "", NULL, 0 },
 	{ "tidemark.unpack_rows", "o i, o 1 -> o i", COST_ELEMENT, "", "", NULL, 0 },
+	{ "bitsandbytes.optimizer_update_8bit_blockwise", "n x.., n x.., n x.., n x.., n _, n _, _, _ -> n x.. | "
+		"..., ..., ..., ..., _, _, _, _ -> ...", COST_ELEMENT, "", "", NULL, 0 },
+	{ "bitsandbytes.optimizer_update_32bit", ANY, COST_ELEMENT, "", "", NULL, 0 },
 	/* recurrences along the sequence, each one kernel that keeps what goes into it */
 	{ "tidemark.causal_conv", "b+ s! c!, c 1 w!, ?c -> b s c", COST_ELEMENT, "0 1 2", "i0 i1", NULL, 0 },
 	{ "tidemark.causal_conv_backward", "b+ s! c!, b s c, c 1 w! -> b s c, c 1 w, ?c", COST_ELEMENT, "", "", NULL, 0 },

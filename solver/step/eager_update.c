@@ -85,6 +85,10 @@ static const struct sequence sequences[] = {
 				WRITES("aten._foreach_add_.Scalar", "a", "@a,1e-08|"),
 				WRITES("aten._foreach_addcdiv_.Scalar", "wga", "@w,@g,@a,-0.01|") },
 			{ WRITES(NULL, NULL, NULL) } } },
+	{ OPTIMIZER_LION, { "exp_avg" }, false, false, /* Chen et al. 2023; has no lists */
+		{ { WRITES("aten.mul_.Tensor", "w", "@w,0.999999|"), MAKES('a', "aten.lerp.Scalar", "0g", 0, "@0,@g,0.1|"),
+			WRITES("aten.sign_.default", "a", "@a|"), WRITES("aten.add_.Tensor", "wa", "@w,@a|'alpha':-0.0001"),
+			WRITES("aten.lerp_.Scalar", "0g", "@0,@g,0.01|") } } },
 	{ OPTIMIZER_ADAGRAD, { "sum" }, true, true,
 		{ { STEP_EACH, WRITES("aten.addcmul_.default", "0g", "@0,@g,@g|"),
 			  MAKES('a', "aten.sqrt.default", "0", 0, "@0|"), SETS('a', "aten.add_.Tensor", "a", "@a,1e-10|"),
@@ -291,7 +295,7 @@ static void run_call(struct call *call, const struct sequence *sequence)
 	struct build *build = call->build;
 	enum update_way way = call->parameter->way;
 	if (!sequence->way[way][0].type)
-		way = UPDATE_FOREACH;
+		way = sequence->way[UPDATE_FOREACH][0].type ? UPDATE_FOREACH : UPDATE_EACH;
 	begin_call(call, sequence, way);
 	for (const struct row *row = sequence->way[way];
 		row < sequence->way[way] + ROWS_MAX && row->type && build->status == OK; row++) {
@@ -311,14 +315,15 @@ void eager_update_all(
 	struct call call = { .build = build, .options = options, .room = count, .arena = &arena };
 	bool seen[DTYPE_COUNT] = { false };
 	const struct sequence *sequence = sequence_of(options->optimizer);
+	bool lists = sequence->way[UPDATE_FOREACH][0].type != NULL;
 	for (uint32_t i = 0; i < count && build->status == OK; i += call.count) {
 		call.parameter = parameter + i;
-		for (call.count = 1; i + call.count < count && parameter[i].way != UPDATE_EACH &&
+		for (call.count = 1; i + call.count < count && lists && parameter[i].way != UPDATE_EACH &&
 			parameter[i + call.count].call == parameter[i].call;)
 			call.count++;
 		/* Lists of one function call differ in their dtype: one seen before means another call, whose variables are new. */
 		enum dtype dtype = build_dtype(build, parameter[i].parameter);
-		if (parameter[i].way != UPDATE_EACH && seen[dtype]) {
+		if (lists && parameter[i].way != UPDATE_EACH && seen[dtype]) {
 			memset(call.holds, 0, sizeof call.holds);
 			memset(seen, 0, sizeof seen);
 		}

@@ -2,7 +2,7 @@
 
 #include "optimizer.h"
 
-/* That of the largest parameter: small ones may have state that doesn't tell. */
+/* That of the largest parameter: small ones may have state that doesn't tell. Muon leaves tables to another one. */
 static enum optimizer known_optimizer(const struct update_groups *groups)
 {
 	const struct update_group *largest = NULL;
@@ -10,6 +10,8 @@ static enum optimizer known_optimizer(const struct update_groups *groups)
 		const struct update_group *group = &groups->group[i];
 		if (!largest || groups->step->tensor[group->parameter].bytes > groups->step->tensor[largest->parameter].bytes)
 			largest = group;
+		if (!groups->marked && update_group_optimizer(groups->step, group) == OPTIMIZER_MUON)
+			return OPTIMIZER_MUON;
 	}
 	return largest && !groups->marked ? update_group_optimizer(groups->step, largest) : OPTIMIZER_NONE;
 }
@@ -274,6 +276,15 @@ static void optimizer_write_step(struct build *build, const struct graph *graph,
 		write_together(build, updates);
 }
 
+static bool frees_gradient(const struct graph *graph, const struct updates *updates, uint32_t op)
+{
+	uint32_t freed = graph->tensor[graph->reads.item[graph->reads.start[op]]].storage;
+	FOR(i, updates->count)
+		if (graph->tensor[updates->arrived[i]].storage == freed)
+			return true;
+	return false;
+}
+
 /* Ops that read what the update gives, averages of parameters say, come behind it. OK, or BAD_INPUT: updates that are
  * written together can't all be before the first of them. */
 static enum status find_late(const struct graph *graph, struct updates *updates, struct error *error)
@@ -293,6 +304,13 @@ static enum status find_late(const struct graph *graph, struct updates *updates,
 		if (updates->before[i] > updates->late)
 			return refuse(error, "the update can't be replaced: \"%.100s\" reads a part of what it gives",
 				graph->op[updates->late].name);
+	for (uint32_t op = 0; op < updates->late; op++) /* zero_grad() comes behind it, too */
+		if (op_releases(&graph->op[op]) && graph->op[op].phase == PHASE_UPDATE && frees_gradient(graph, updates, op)) {
+			bool first = true;
+			FOR(i, updates->count)
+				first &= updates->before[i] <= op;
+			updates->late = first ? op : updates->late;
+		}
 	return OK;
 }
 
@@ -441,6 +459,7 @@ struct graph *optimizer_replace(
 	if (status == OK) {
 		if (change->same_optimizer)
 			update.optimizer = known_optimizer(&groups);
+		update.held = groups.eager;
 		if (change->precision == PRECISION_GIVEN)
 			keep_practice(step, rules, replacement.keeps_strays, &update);
 		status = check_groups(&groups, update.optimizer, error);

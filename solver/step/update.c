@@ -1,6 +1,7 @@
 /* update.c: the ops of an optimizer's weight update. */
 #include <stdio.h>
 
+#include "recompute.h"
 #include "update.h"
 
 #define X(id, name) name,
@@ -12,6 +13,7 @@ struct step {
 	struct build *build;
 	const char *name; /* the parameter's */
 	uint32_t weight, gradient, found_inf;
+	bool holds;
 	enum dtype dtype, moments;
 	struct shape shape;
 };
@@ -101,6 +103,83 @@ static void adafactor(const struct step *step)
 	add_to_weight(step, change);
 }
 
+static void update_lion(const struct step *step)
+{
+	struct build *build = step->build;
+	uint32_t moment = update_state(step, "exp_avg", step->shape);
+	build_map_inplace(build, "aten.mul_.Tensor", IN(step->weight));
+	uint32_t change = build_map(build, "aten.lerp.Scalar", IN(moment, step->gradient));
+	add_to_weight(step, build_map_inplace(build, "aten.sign_.default", IN(change)));
+	build_map_inplace(build, "aten.lerp_.Scalar", IN(moment, step->gradient));
+}
+
+/* The variable of a temporary gets another value, or ends. */
+static void update_drop(const struct step *step, uint32_t held)
+{
+	if (step->holds && held != NONE)
+		build_op(step->build, RELEASE_TYPE, IN(held));
+}
+
+/* The moment's nearest orthogonal matrix, by five steps of Newton and Schulz in bf16 (Jordan et al. 2024). */
+static void update_muon(const struct step *step)
+{
+	struct build *build = step->build;
+	const int64_t *dim = step->shape.dim;
+	bool tall = dim[0] > dim[1];
+	int64_t side = SMALLER(dim[0], dim[1]), length = LARGER(dim[0], dim[1]);
+	uint32_t moment = update_state(step, "momentum_buffer", step->shape);
+	moment = build_map_inplace(build, "aten.lerp_.Scalar", IN(moment, step->gradient));
+	uint32_t x = build_map(build, "aten.lerp.Scalar", IN(step->gradient, moment)), sum = x, gram = NONE, change = NONE;
+	if (build_dtype(build, x) != DTYPE_BF16) {
+		build_op(build, "aten._to_copy.default", IN(x));
+		x = build_output(build, DTYPE_BF16, step->shape);
+	}
+	uint32_t norm = build_map(build, "aten.clamp.default",
+		IN(build_to_shape(build, "aten.linalg_vector_norm.default", x, SCALAR)));
+	x = build_map_inplace(build, "aten.div_.Tensor", IN(x, norm));
+	if (tall)
+		x = build_reshape(build, "aten.permute.default", x, SHAPE(side, length));
+	for (int i = 0; i < 5; i++) {
+		uint32_t turned = build_reshape(build, "aten.permute.default", x, SHAPE(length, side));
+		build_op(build, "aten.mm.default", IN(x, turned));
+		uint32_t old[] = { gram, change };
+		gram = build_output(build, DTYPE_BF16, SHAPE(side, side));
+		update_drop(step, old[0]);
+		change = build_map(build, "aten.addmm.default", IN(gram, gram, gram));
+		update_drop(step, old[1]);
+		x = build_map(build, "aten.addmm.default", IN(x, change, x));
+	}
+	update_drop(step, sum);
+	update_drop(step, gram);
+	if (tall)
+		x = build_reshape(build, "aten.permute.default", x, step->shape);
+	build_map_inplace(build, "aten.mul_.Tensor", IN(step->weight));
+	add_to_weight(step, x);
+}
+
+/* One kernel; the maps of numbers are one for all parameters. */
+static void update_8bit(const struct step *step)
+{
+	struct build *build = step->build;
+	bool narrow = shape_elements(&step->shape) >= 4096;
+	int64_t elements = shape_elements(&step->shape), row = narrow ? elements / step->shape.dim[0] : 1;
+	struct shape blocks = row % 256 == 0 ? SHAPE(step->shape.dim[0], row / 256) : SHAPE((elements + 255) / 256);
+	static const char *const words[] = { "state1", "state2", "absmax1", "absmax2" }, *const maps[] = { "qmap1", "qmap2" };
+	uint32_t state[COUNT_OF(words)] = { NONE, NONE, NONE, NONE };
+	for (size_t i = 0; i < (narrow ? 4 : 2); i++)
+		state[i] = update_state_of(step, words[i], narrow && i < 2 ? DTYPE_U8 : DTYPE_F32, i < 2 ? step->shape : blocks);
+	build_op(build, narrow ? "bitsandbytes.optimizer_update_8bit_blockwise.default"
+		: "bitsandbytes.optimizer_update_32bit.default", IN(step->weight, step->gradient));
+	FOR(i, 6)
+		if (narrow || i < 2) {
+			uint32_t map = i < 4 ? state[i] : draft_find_tensor(build->draft, maps[i - 4]);
+			build_read(build, map != NONE ? map : build_leaf(build, maps[i - 4], KIND_OPTIMIZER, DTYPE_F32, SHAPE(256)));
+		}
+	build_inplace(build, step->weight);
+	FOR(i, narrow ? 4 : 2)
+		build_touch(build, state[i]);
+}
+
 static bool update_has_master(const struct build *build, const struct update_options *options, uint32_t parameter)
 {
 	return options->master && dtype_bits[build_dtype(build, parameter)] < 32;
@@ -115,16 +194,23 @@ static void update_one(struct build *build, const struct update_options *options
 	bool master = update_has_master(build, options, parameter);
 	struct step step = {
 		.build = build, .name = draft_tensor_at(build->draft, parameter)->name, .weight = parameter, .gradient = gradient,
-		.found_inf = found_inf, .shape = build_shape(build, parameter), .dtype = master ? DTYPE_F32 : build_dtype(build,
+		.found_inf = found_inf, .holds = options->held,
+		.shape = build_shape(build, parameter), .dtype = master ? DTYPE_F32 : build_dtype(build,
 			parameter),
 	};
 	step.moments = options->narrow_moments && dtype_bits[step.dtype] > 16 ? DTYPE_BF16 : step.dtype;
+	enum optimizer optimizer = options->optimizer;
+	char module[512]; /* without the parameter's own name, which may end in a number */
+	const char *dot = strrchr(step.name, '.');
+	PRINT_TO(module, "%.*s", dot ? (int)SMALLER(dot - step.name, 500) : 0, step.name);
+	if (optimizer == OPTIMIZER_MUON && (step.shape.dims != 2 || !module_in_layer(module)))
+		optimizer = OPTIMIZER_ADAMW;
 	uint32_t copy = NONE;
 	if (master)
 		step.weight = copy = update_state_of(&step, "master", step.dtype, step.shape);
-	if (options->optimizer == OPTIMIZER_ADAMW)
+	if (optimizer == OPTIMIZER_ADAMW)
 		step.weight = build_map_inplace(build, "aten.mul_.Tensor", IN(step.weight));
-	switch (options->optimizer) {
+	switch (optimizer) {
 	case OPTIMIZER_SGD:
 		add_to_weight(&step, step.gradient);
 		break;
@@ -139,6 +225,15 @@ static void update_one(struct build *build, const struct update_options *options
 		break;
 	case OPTIMIZER_ADAGRAD:
 		scaled_by_squares(&step, "sum", false);
+		break;
+	case OPTIMIZER_LION:
+		update_lion(&step);
+		break;
+	case OPTIMIZER_MUON:
+		update_muon(&step);
+		break;
+	case OPTIMIZER_ADAMW8BIT:
+		update_8bit(&step);
 		break;
 	default:
 		update_adam(&step);

@@ -5,7 +5,7 @@
 
 #define OPTIMIZERS(X) X(NONE, "none") X(SGD, "sgd") X(MOMENTUM, "momentum") X(ADAM, "adam") X(ADAMW, \
 	"adamw") X(ADAFACTOR, "adafactor") \
-	X(RMSPROP, "rmsprop") X(ADAGRAD, "adagrad")
+	X(RMSPROP, "rmsprop") X(ADAGRAD, "adagrad") X(LION, "lion") X(MUON, "muon") X(ADAMW8BIT, "adamw8bit")
 #define X(id, name) OPTIMIZER_##id,
 enum optimizer { OPTIMIZERS(X) OPTIMIZER_COUNT };
 #undef X
@@ -41,7 +41,8 @@ uint32_t update_unscale(struct build *build, const uint32_t *parameter, uint32_t
  * write the parameters in place. gradient[i] is changed. OPTIMIZER_NONE makes the gradients outputs of the step
  * instead. No temporary is held longer than it is needed, and steps aren't counted: update.h has what PyTorch
  * does. adafactor after Shazeer and Stern (2018), section 4: factored second moment of matrices, no first moment.
- * O(count). */
+ * muon as torch.optim.Muon runs it, for matrices in layers; all else is AdamW's. adamw8bit as bitsandbytes keeps it:
+ * moments of 8 bits with a maximum in f32 for each 256, of parameters below 4096 numbers in f32. O(count). */
 void update_all(struct build *build, const struct update_options *options, const uint32_t *parameter,
 	uint32_t *gradient, uint32_t count);
 

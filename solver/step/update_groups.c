@@ -86,6 +86,16 @@ static bool is_state_of_parameter(const struct graph *graph, uint32_t storage, u
 	return found != NONE && graph->storage[*parameter].kind == KIND_PARAMETER;
 }
 
+/* A table that parameters share, say. */
+static bool is_only_read(const struct graph *graph, uint32_t storage)
+{
+	FOR_ITEMS(user, &graph->users, storage)
+		FOR_SPAN(i, graph->inplace_start, user)
+			if (graph->tensor[graph->inplace[i].in].storage == storage)
+				return false;
+	return graph->storage[storage].allocator == NONE;
+}
+
 /* A storage that doesn't tie the ops that touch it together: a gradient, an input, or a scalar that all may share
  * (step count, learning rate, overflow flag). PyTorch's own optimizers make none that parameters share. */
 static bool is_outside(const struct graph *graph, bool eager, uint32_t storage)
@@ -94,6 +104,8 @@ static bool is_outside(const struct graph *graph, bool eager, uint32_t storage)
 	uint32_t allocator = graph->tensor[record->root].writer, parameter;
 	if (record->kind == KIND_PARAMETER)
 		return false;
+	if (record->kind == KIND_OPTIMIZER && is_only_read(graph, storage))
+		return true;
 	if (record->kind == KIND_OPTIMIZER || (allocator != NONE && update_op(graph, allocator)))
 		return record->bytes <= 8 && !(eager && record->kind != KIND_OPTIMIZER) &&
 			!(record->kind == KIND_OPTIMIZER && is_state_of_parameter(graph, storage, &parameter));
@@ -426,6 +438,10 @@ enum optimizer update_group_optimizer(const struct graph *step, const struct upd
 		return OPTIMIZER_RMSPROP;
 	if (has_states_of(step, group, OPTIMIZER_ADAGRAD))
 		return OPTIMIZER_ADAGRAD;
+	if (has_states_of(step, group, OPTIMIZER_LION))
+		return OPTIMIZER_LION;
+	if (group->states == 4 && !group->divides)
+		return OPTIMIZER_ADAMW8BIT;
 	if (group->way == UPDATE_FUSED && has_states_of(step, group, OPTIMIZER_ADAM))
 		return OPTIMIZER_ADAM;
 	if (group->divides && group->states >= 2 && group->state_bytes >= 2 * bytes && group->counters <= 1)
@@ -435,6 +451,6 @@ enum optimizer update_group_optimizer(const struct graph *step, const struct upd
 	if (group->states == 0)
 		return OPTIMIZER_SGD;
 	if (group->states == 1 && group->state_bytes == bytes)
-		return OPTIMIZER_MOMENTUM;
+		return group->weight_writes > 1 ? OPTIMIZER_MUON : OPTIMIZER_MOMENTUM;
 	return group->states == 2 && group->state_bytes < bytes ? OPTIMIZER_ADAFACTOR : OPTIMIZER_COUNT;
 }

@@ -77,8 +77,8 @@
 	X(overhead, "overhead", 0, "X", BY(search), "what is counted beside saved activations and states, see the list of X") \
 	X(precision, "precision", 0, "P", BY(model), "fp32, bf16, fp16, autocast or mixed (the default: fp16 with f32 " \
 		"master weights and loss scaling)") \
-	X(optimizer, "optimizer", 0, "O", BY(model), "none, sgd, momentum, adam (the default), adamw, adafactor, rmsprop " \
-		"or adagrad") \
+	X(optimizer, "optimizer", 0, "O", BY(model), "none, sgd, momentum, adam (the default), adamw, adafactor, rmsprop, " \
+		"adagrad, lion, muon or adamw8bit") \
 	X(recompute, "recompute", 0, "R", BY(model), "none, selective (attention scores) or full (every layer)") \
 	X(policy, "policy", 0, "P", BY(model), "what backward keeps: eager (as PyTorch, the default) or ideal") \
 	X(loss, "loss", 0, "L", BY(model), "kernels (the default): as --kernels has it; or eager: op by op, on logits in " \

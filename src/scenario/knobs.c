@@ -78,7 +78,8 @@ static const char *const word_help[KNOB_COUNT] = {
 	[K_optimizer] = "as the file has it\nno state\none number of state a parameter\ntwo numbers of state a "
 					"parameter\nadam with decoupled weight decay: two numbers a parameter\n"
 					"state by rows and columns\none number of state a parameter: squares of gradients, averaged\none "
-					"number of state a parameter: squares of gradients, added up\n",
+					"number of state a parameter: squares of gradients, added up\none number of state a parameter\none number a "
+					"parameter of matrices in layers, two of the rest\n2 bytes a parameter, and 8 for each 256\n",
 	[K_moments] = "as the file has them\n2 bytes a number, the range of fp32\n",
 	[K_recompute] = RECOMPUTES(HELP_LINE),
 	[K_random] = RECOMPUTE_RANDOMS(HELP_LINE),

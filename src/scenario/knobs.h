@@ -93,9 +93,11 @@ enum knob_type {
 	X(precision, "training", CHOICE, "given|fp32|bf16|fp16|mixed|autocast", 0, 5, 0, SCALE, BY_UPDATE, \
 		"number format of parameters and activations; mixed: fp16 beside fp32 parameters that the optimizer keeps; " \
 		"autocast: of a step in fp32, as PyTorch runs it under torch.autocast in bf16") \
-	X(optimizer, "training", CHOICE, "given|sgd|momentum|adam|adamw|adafactor|rmsprop|adagrad", 0, 7, 0, SCALE, \
+	X(optimizer, "training", CHOICE, "given|sgd|momentum|adam|adamw|adafactor|rmsprop|adagrad|lion|muon|adamw8bit", \
+		0, 10, 0, SCALE, \
 		BY_UPDATE, \
-		"optimizer, which decides the state of each parameter") \
+		"optimizer, which decides the state of each parameter; muon: of matrices in layers, AdamW of the rest; adamw8bit " \
+		"as bitsandbytes keeps it") \
 	X(moments, "training", CHOICE, "given|bf16", 0, 1, 0, SCALE, BY_UPDATE, \
 		"number format of the moments that the optimizer " \
 		"keeps; copies of the weights in fp32 stay as they are") \

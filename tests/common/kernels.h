@@ -560,6 +560,15 @@ static void elementwise(const struct call *call)
 	}
 }
 
+/* Of operands of the result's size. */
+static void by_element(const struct call *call)
+{
+	struct array *y = result(call, 0);
+	for (int64_t i = 0; i < count(y); i++)
+		for (int t = 0; t < call->operands && count(&call->tensor[t]) == count(y); t++)
+			y->value[i] += sin((double)(t + 1) * call->tensor[t].value[i]);
+}
+
 /* ---- views: what result element comes from which operand element ----------------------------- */
 
 static void copy(const struct call *call)
