@@ -30,8 +30,8 @@
 
 /* A branch that got nowhere: its ops, and those of others that it needed, came to so much above what was alive; with
  * less room, and these branches as they were, it fails again. */
-#define TRY_BRANCHES 14
-struct roam_try { int64_t above; uint32_t kept, branches, branch[TRY_BRANCHES]; };
+struct roam_try { int64_t above; uint32_t kept, begin, end; };   /* of noted */
+#define NOTED_MOST (1u << 22)
 
 struct roam {
 	struct order_job *job;
@@ -54,6 +54,8 @@ struct roam {
 	uint32_t *pending, pending_count;
 	struct roam_try *last;         /* branch -> how it failed last */
 	uint32_t *changed, kept;       /* branch -> of the ops kept so far the last one that its bytes depend on */
+	uint32_t *noted, noteds, *noter, tries; /* branches of tries; branch -> the last try that it was noted in */
+	size_t noted_room;
 	/* the order */
 	struct order_walk walk;
 	bool *run;
@@ -285,22 +287,25 @@ static void roam_change(struct roam *roam, uint32_t op)
 
 static bool fails_again(const struct roam *roam, const struct roam_try *last)
 {
-	bool same = last->branches > 0 && roam->peak - roam->walk.live < last->above;
-	for (uint32_t i = 0; i < last->branches && same; i++)
-		same = roam->changed[last->branch[i]] <= last->kept;
+	bool same = last->end > last->begin && roam->peak - roam->walk.live < last->above;
+	for (uint32_t i = last->begin; i < last->end && same; i++)
+		same = roam->changed[roam->noted[i]] <= last->kept;
 	return same;
 }
 
-/* An op has run in a try. */
-static void note_try(struct roam *roam, uint32_t op, struct roam_try *last)
+/* A branch has run in a try. */
+static void note_try(struct roam *roam, uint32_t id, struct roam_try *last)
 {
-	uint32_t id = roam->branch_of[op], i = 0;
-	while (i < last->branches && last->branch[i] != id)
-		i++;
-	if (id == NONE || i == TRY_BRANCHES)
+	if (id != NONE && roam->noter[id] == roam->tries)
+		return;
+	if (id == NONE || roam->noteds == NOTED_MOST ||
+		!mem_reserve(&roam->noted, &roam->noted_room, roam->noteds + (size_t)1, sizeof *roam->noted)) {
 		last->above = INT64_MIN;
-	else if (i == last->branches)
-		last->branch[last->branches++] = id;
+		return;
+	}
+	roam->noter[id] = roam->tries;
+	roam->noted[roam->noteds++] = id;
+	last->end = roam->noteds;
 }
 
 /* Branches that have begun since the order had `first` ops have their segment. */
@@ -338,15 +343,19 @@ static bool run_branch(struct roam *roam, uint32_t id, uint32_t segment, bool fo
 		}
 	}
 	struct roam_try last = { whole || kept > first ? INT64_MIN : roam->peak > peak ? roam->peak - begin : INT64_MAX,
-		roam->kept, 1, { id } };
+		roam->kept, roam->noteds, roam->noteds };
+	roam->tries++;
+	note_try(roam, id, &last);
 	while (roam->done > kept) {
 		uint32_t op = roam->order[--roam->done];
-		note_try(roam, op, &last);
+		note_try(roam, roam->branch_of[op], &last);
 		order_walk_undo(&roam->walk, op);
 		roam->run[op] = false;
 	}
 	roam->peak = forced ? roam->peak : peak;
 	roam_settle(roam, first, segment, id);
+	if (last.above == INT64_MIN)
+		roam->noteds = last.end = last.begin;
 	roam->last[id] = last;
 	return whole;
 }
@@ -384,11 +393,11 @@ static void assign_branches(struct roam *roam, int64_t peak)
 		order_walk_undo(&roam->walk, roam->order[--roam->done]);
 		roam->run[roam->order[roam->done]] = false;
 	}
-	roam->pending_count = 0;
+	roam->pending_count = roam->noteds = 0;
 	FOR(id, roam->branches) {
 		roam->branch[id].segment = NONE;
 		roam->branch[id].delayed = false;
-		roam->last[id].branches = 0;
+		roam->last[id] = (struct roam_try) { 0 };
 	}
 	roam->segment[0].first = 0;
 	roam->peak = peak;
@@ -648,7 +657,7 @@ static enum status roam_solve(struct roam *roam, uint32_t *order, bool leaves)
 	TRY(roam_find_branches(roam));
 	MAKE(roam->branch, roam->branches);
 	NEED(ROOM(&roam->arena, roam->pending, roam->branches) && ROOM(&roam->arena, roam->last, roam->branches) &&
-		ROOM(&roam->arena, roam->changed, roam->branches) &&
+		ROOM(&roam->arena, roam->changed, roam->branches) && ROOM(&roam->arena, roam->noter, roam->branches) &&
 		roam->branch);
 	TRY(roam_measure_branches(roam));
 	find_assignment(roam);
@@ -671,6 +680,7 @@ enum status order_run_roam(struct order_job *job, uint32_t *order, struct order_
 		mem_free(roam.branch);
 		mem_free(roam.branch_of);
 	}
+	mem_free(roam.noted);
 	arena_free(&roam.arena);
 	return status;
 }
