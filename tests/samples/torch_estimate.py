@@ -152,6 +152,54 @@ class OutOfMemory(unittest.TestCase):
         self.assertEqual(out.getvalue(), "")
 
 
+class Parts(unittest.TestCase):
+    """Parts of a step have peaks of their own, by name or by the optimizers' steps."""
+
+    def parts_of(self, step):
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/step.jsonl"
+            graph = tidemark_torch.capture_step(path, step)
+            found = tidemark_torch.estimate(path)
+        live = dict(zip(graph.ops, graph.live_bytes(list(graph.ops))))
+        return graph, live, found
+
+    def test_named_blocks(self):
+        with tidemark_torch.fake():
+            model = nn.Sequential(nn.Linear(64, 512), nn.GELU(), nn.Linear(512, 64))
+            optimizer, x, more = torch.optim.Adam(model.parameters()), torch.randn(8, 64), torch.randn(2048, 64)
+
+            def step():
+                model(x).square().mean().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                with tidemark_torch.part("validation"), torch.no_grad():
+                    model(more).square().mean()
+            graph, live, found = self.parts_of(step)
+        inside = {name for name, op in graph.ops.items() if op.get("part") == "validation"}
+        self.assertTrue(inside and inside != set(graph.ops))
+        self.assertEqual(list(found.parts), ["the rest", "validation"])
+        self.assertEqual(found.parts["validation"], max(live[name] for name in inside))
+        self.assertEqual(max(found.parts.values()), max(live.values()))
+        self.assertIn("validation: at most", str(found))
+
+    def test_steps_of_optimizers(self):
+        with tidemark_torch.fake():
+            small, large = nn.Linear(16, 16), nn.Linear(512, 512)
+            pairs = [(net, torch.optim.Adam(net.parameters()), torch.randn(4, net.in_features)) for net in (small, large)]
+
+            def step():
+                for net, optimizer, x in pairs:
+                    net(x).square().mean().backward()
+                    optimizer.step()
+                    optimizer.zero_grad()
+            _, live, found = self.parts_of(step)
+            one = self.parts_of(lambda: [pairs[0][0](pairs[0][2]).square().mean().backward(), pairs[0][1].step(), pairs[0][1].zero_grad()])[2]
+        self.assertEqual(list(found.parts), ["step 1", "step 2"])
+        self.assertEqual(max(found.parts.values()), max(live.values()))
+        self.assertLess(found.parts["step 1"], found.parts["step 2"])
+        self.assertEqual(one.parts, {})
+
+
 class Trainers(unittest.TestCase):
     """Callbacks plan before training, and change nothing."""
 

@@ -15,7 +15,7 @@ works without PyTorch.
 """
 import importlib
 
-_HOME = {"capture": "recording", "capture_step": "recording", "capture_batches": "batches",
+_HOME = {"capture": "recording", "capture_step": "recording", "capture_batches": "batches", "part": "parts",
          "fake": "recording", "CaptureError": "errors",
          "read_graph": "graph", "write_graph": "graph", "compile_backend": "compiled", "apply": "applied",
          "measure_workspace": "kernels", "estimate": "estimates", "explain_oom": "oom",
@@ -28,6 +28,6 @@ def __getattr__(name):
     """Imports what needs PyTorch only when it is asked for."""
     if name not in _HOME:
         raise AttributeError(f"module 'tidemark_torch' has no attribute {name!r}")
-    if _HOME[name] not in ("errors", "estimates", "graph"):
+    if _HOME[name] not in ("errors", "estimates", "graph", "parts"):
         importlib.import_module("tidemark_torch.errors").check_version()
     return getattr(importlib.import_module(f"tidemark_torch.{_HOME[name]}"), name)

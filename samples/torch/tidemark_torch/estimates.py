@@ -15,6 +15,7 @@ import tempfile
 from .advice import advice_of, size
 from .errors import CaptureError
 from .graph import read_graph, write_graph
+from .parts import peaks_of
 from .program import ask_program
 
 LARGEST_GROUPS = 6
@@ -49,7 +50,8 @@ class Holder:
 class Estimate:
     """What a step needs. needed_bytes: of the device, as `allocator` judges it; fits: None without a limit; why: what
     is there at the peak, the largest first; advice: what of it needn't be, in sentences; changes: the fastest first,
-    those that change the run last; unknown: what the figure leaves out or assumes."""
+    those that change the run last; unknown: what the figure leaves out or assumes; parts: the peak in bytes of each part
+    of the step (tidemark_torch.part, or each optimizer's step), in program order."""
     needed_bytes: int
     peak_bytes: int
     allocator: str
@@ -61,10 +63,12 @@ class Estimate:
     advice: list
     changes: list
     unknown: list
+    parts: dict = dataclasses.field(default_factory=dict)
 
     def __str__(self):
         lines = [self.verdict, f"at the peak ({self.peak_op}):"]
         lines += [f"  {size(held.bytes):>12}  {held.count} x {held.name} ({held.kind})" for held in self.why]
+        lines += [f"{name}: at most {size(peak)}" for name, peak in self.parts.items()]
         lines += self.advice
         if self.changes:
             lines.append("to make it fit; what changes the run is last:")
@@ -163,7 +167,8 @@ def estimate_graph(path, graph, limit, settings, changes):
         unknown = [*unknown, f"no device was named: {size(memory['ledger']['context'])} of the limit are taken for its context, "
                    "and times are those of an A100"]
     return Estimate(memory["needed_bytes"], memory["peak_bytes"], memory["allocator"], cap, fits, memory["verdict"], where,
-                    holders[:LARGEST_GROUPS], advice_of(graph), ways, list(unknown))
+                    holders[:LARGEST_GROUPS], advice_of(graph), ways, list(unknown),
+                    {name: peak for name, (peak, _) in peaks_of(graph).items()})
 
 
 def check_limit(limit):

@@ -21,7 +21,7 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicO
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes, is_traceable_wrapper_subclass
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only
 
-from . import flops
+from . import flops, parts
 from .autocasting import gpu_autocast
 from .eager import Eager
 from .errors import CaptureError, check_version, explain
@@ -499,6 +499,7 @@ class Recorder(TorchDispatchMode):
               "flops": 0 if is_view else int(flops.count(function, *arguments, result))}
         if self.modules.last[1]:
             op["src"] = self.modules.last[1]
+        parts.mark(op)
         if writes:
             op["inplace"] = [[self.renamed(tensor, results), earlier] for tensor, earlier in writes]
         workspace = self.meter.stop(before, self.memory.storages[fresh:])
