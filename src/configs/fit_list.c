@@ -42,6 +42,7 @@ enum form {
 		"torch.compile(model) with torch._functorch.config.activation_memory_budget = 0.5") \
 	X("loss", "loss_chunks=8", PLAIN, 1, ROUNDED, "the loss of an eighth of the tokens at a time, with its backward()") \
 	X("precision", "precision=bf16", PLAIN, 1, RUN, "model.to(torch.bfloat16)") \
+	X("precision", "precision=autocast", PLAIN, 1, RUN, "with torch.autocast(\"cuda\", dtype=torch.bfloat16): the loss") \
 	X("precision", "precision=mixed", PLAIN, 1, RUN, "model.half(), with fp32 copies of its weights in the optimizer") \
 	X("optimizer", "moments=bf16", PLAIN, 1, RUN, "an optimizer that keeps its moments in torch.bfloat16") \
 	X("optimizer", "optimizer=adafactor", PLAIN, 1, RUN, "torch.optim.Adafactor(model.parameters())") \

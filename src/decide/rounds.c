@@ -143,7 +143,8 @@ static bool rounds_is_close(const struct rounds *rounds, const struct plan *plan
 
 /* Halves of halves of a range that no cap changes, so that a larger cap never ends at a smaller limit where what fits
  * the one fits the other. low: the largest that fits so far; it and what is searched above it, a power of two. fits,
- * high: limits outside of the tree that were planned: up to the one plans keep the cap, from the other on none does. */
+ * high: limits outside of the tree that were planned: up to the one plans keep the cap or nothing is below it, from the
+ * other on none does. */
 static bool rounds_halve(struct rounds *rounds, const struct plan *last, bool fits)
 {
 	int64_t budget = rounds->budget, limit = budget - last->fit_margin;
@@ -153,7 +154,7 @@ static bool rounds_halve(struct rounds *rounds, const struct plan *last, bool fi
 		rounds->low = persistent < budget ? persistent : 0;
 		for (rounds->step = 1; rounds->step < budget - rounds->low; )
 			rounds->step *= 2;
-		rounds->fits = fits ? limit : -1;
+		rounds->fits = up ? limit : -1;
 		rounds->high = up ? budget - rounds->first->fit_margin : limit;
 	} else if (up) {
 		rounds->low = limit;
