@@ -37,10 +37,11 @@ static struct graph *open_dot(const struct opening *opening, struct error *error
 	return graph;
 }
 
-/* A descriptor of a file that lies there as it is, not compressed; 0 for others. */
+/* A descriptor of a file that lies there as it is, not compressed; 0 for others. A pipe's writer isn't waited for: it
+ * may be gone. */
 static int plain_file(const char *path)
 {
-	int file = strcmp(path, "-") == 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	int file = strcmp(path, "-") == 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat state;
 	char begins[2];
 	if (file > 0 && fstat(file, &state) == 0 && S_ISREG(state.st_mode) && pread(file, begins, 2, 0) == 2 &&
