@@ -15,7 +15,7 @@ from draft import BYTES_MOST, Bad, member, leading_int
 from growth import growth
 from handover import handover
 from lives import ALLOC, FREE_COMPLETED, Lives, Trace
-from stacks import Stacks
+from stacks import Stacks, clean
 
 OBJECT_MOST = 4 << 20   # bytes of one event
 CPU = 4096              # behind all other devices
@@ -93,8 +93,8 @@ def frame_of(name, stacks):
     close = name.find("): ")
     begin = name.rfind("(", 0, close) if close >= 0 else -1
     if begin < 0:
-        return stacks.frame("", 0, name)
-    return stacks.frame(name[:begin], leading_int(name[begin + 1:close])[0], name[close + 3:])
+        return stacks.frame("", 0, clean(name))
+    return stacks.frame(clean(name[:begin]), leading_int(name[begin + 1:close])[0], clean(name[close + 3:]))
 
 
 def span_of(event, stacks):
@@ -211,12 +211,13 @@ def traces_of(data, stacks):
     spans.sort(key=lambda span: span[:3])
     moments = with_stacks(moments, spans, stacks)
     begin, end = choose(moments, spans)
-    devices, traces = sorted({moment.device for moment in moments}), []
-    for device in devices[:-1] if len(devices) > 1 and devices[-1] == CPU else devices:
-        own = [moment for moment in moments if moment.device == device]
-        trace = take(own, device, begin, end)
+    own, traces = {}, []
+    for moment in moments:
+        own.setdefault(moment.device, []).append(moment)
+    for device in sorted(own)[:-1] if len(own) > 1 and CPU in own else sorted(own):
+        trace = take(own[device], device, begin, end)
         if trace and begin > -math.inf:
-            trace.grows = grows_in(own, device, spans, stacks)
+            trace.grows = grows_in(own[device], device, spans, stacks)
         traces += [trace] if trace else []
     return traces
 

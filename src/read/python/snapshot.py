@@ -9,7 +9,7 @@ import binascii
 import io
 import re
 
-from draft import BYTES_MOST, Bad, items, read_json
+from draft import BYTES_MOST, Bad, items, member, read_json
 from handover import handover
 from lives import Trace
 from stacks import Stacks
@@ -35,15 +35,14 @@ def is_segment(record):
 
 
 def records(value, kind):
-    """The items of a list that are all of a kind; nothing of a list that has none of them."""
+    """The items of a list that are all of a kind; nothing of a list that has none of them. It is emptied, too."""
     found = items(value)
-    if not any(map(kind, found)):
-        return
-    for record in found:
+    for record in found if any(map(kind, found)) else ():
         if not kind(record):
             raise Bad("a list of events, blocks or segments has other things in it, or one of them twice")
         yield record
         record.clear()
+    found.clear()
 
 
 def size_of(record, key, whose):
@@ -78,6 +77,8 @@ def blocks_of(segment, stacks):
     found = []
     for block in records(segment.get("blocks"), is_block):
         stack, state = stacks.stack_of(block.get("frames")), block["state"]
+        for entry in items(block.get("history")):
+            stacks.stack_of(member(entry, "frames"))   # frames count in the order of the file
         size = size_of(block, "size", "a block's size")
         address = address_of(block, "address", "a block's address") if "address" in block else None
         found.append((address, size, stack, isinstance(state, str) and state in ACTIVE))
@@ -92,7 +93,7 @@ class Held:
 
     def add(self, segment, stacks):
         """One more segment."""
-        stacks.stack_of(segment.get("frames"))   # frames count in the order of the file
+        stacks.stack_of(segment.get("frames"))
         blocks = blocks_of(segment, stacks)
         size = size_of(segment, "total_size", "a segment's total_size")
         next_one = address = address_of(segment, "address", "a segment's address")
@@ -128,7 +129,7 @@ def traces_of(root, stacks):
         raise Bad("this pickle is not a memory snapshot: it has no device_traces (torch.cuda.memory._dump_snapshot "
                   "writes them)")
     traces, held = [], Held()
-    for key, value in root.items():
+    for key, value in list(root.items()):
         if key == "device_traces":
             traces = add_traces(value, stacks)
         elif key == "segments":

@@ -44,7 +44,7 @@ class Stacks:
             return 0
         file, line, name = record["filename"], record["line"], record.get("name")
         before = len(self.frames)
-        number = self.frame(clean(file), line if type(line) is int else 0, clean(name))
+        number = self.frame(clean(file), line if type(line) is int and abs(line) < 1 << 63 else 0, clean(name))
         if number == before:   # most frames are shared
             self.by_dict[id(record)] = number
         return number
@@ -104,4 +104,4 @@ class Stacks:
 
 def clean(text):
     """A name that should be a text."""
-    return text.partition("\0")[0] if isinstance(text, str) else ""
+    return text.partition("\0")[0].encode("utf-8", "replace").decode() if isinstance(text, str) else ""
