@@ -140,6 +140,7 @@ int model_command(int argc, char **argv)
 	if (code != EXIT_FINE || request.line.helped)
 		return code;
 	struct plan plan = { .graph = model_step(request.name, &request.config, &request.training, &error) };
+	hugging_face_close(&request.file);
 	if (!plan.graph)
 		return complain(*request.file.name ? name : NULL, &error, error.status);
 	struct export_options options = { 0 };

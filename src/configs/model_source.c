@@ -336,6 +336,7 @@ char *model_source_assumptions(const struct model_source *source, char *text, si
 
 void model_source_close(struct model_source *source)
 {
+	hugging_face_close(&source->file);
 	graph_release(source->graph);
 	rules_free(source->rules);
 	store_free(source->store);

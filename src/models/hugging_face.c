@@ -98,7 +98,8 @@ static void hugging_face_ask(struct read_options *options, bool differs, const c
 struct graph *hugging_face_build(const struct model_config *config, struct error *error)
 {
 	const struct model_config *own = &config->from->config;
-	struct read_options options = { .dims = 0 };
+	struct read_options options;
+	memset(&options, 0, sizeof options);
 	hugging_face_ask(&options, true, "batch=%lld", (long long)config->batch);
 #define X(field, least, most, help) \
 	hugging_face_ask(&options, strcmp(#field, "batch") != 0 && config->field != own->field, #field "=%lld", \
@@ -113,10 +114,22 @@ struct graph *hugging_face_build(const struct model_config *config, struct error
 	if (error_set(error, options.dims > READ_DIMS_MOST ? refuse(error, "at most %d sizes can be changed",
 		READ_DIMS_MOST) : OK) != OK)
 		return NULL;
+	struct hugging_face *model = config->from;
+	if (model->last && memcmp(&options, &model->asked, sizeof options) == 0)
+		return graph_retain(model->last);
 	size_t size;
-	char *text = hugging_face_text(config->from->path, &size, error);
+	char *text = hugging_face_text(model->path, &size, error);
 	const struct python_job job = { .name = "families", .data = text, .size = size, .options = &options };
 	struct graph *graph = text ? python_child_graph(&job, error) : NULL;
 	mem_free(text);
+	hugging_face_close(model);
+	model->asked = options;
+	model->last = graph ? graph_retain(graph) : NULL;
 	return graph;
+}
+
+void hugging_face_close(struct hugging_face *model)
+{
+	graph_release(model->last);
+	model->last = NULL;
 }

@@ -88,7 +88,7 @@ struct model_config {
 						layers alone are compiled (torchtitan) */
 	bool sigmoid_scores; /* deepseek, llama: scores of experts are sigmoids, else a softmax */
 	bool qkv_bias; /* vit: queries, keys and values have biases */
-	const struct hugging_face *from; /* a config.json, of no family here; NULL. Lent */
+	struct hugging_face *from;       /* a config.json, of no family here; NULL. Lent */
 	const char *dtype;               /* of its parameters, where it isn't fp32: "bf16", "f16"; NULL. A constant */
 	const char *assumed;             /* what had to be assumed there, a line each; NULL. Lent */
 	bool fused_mask;              /* causal mask inside the softmax kernel: no mask tensors */

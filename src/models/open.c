@@ -21,7 +21,9 @@ static struct graph *open_named(const char *name, bool *is, struct error *error)
 	model_config_default(&config);
 	if (error_set(error, model_sizes(&config, name + (preset ? 0 : strlen(file)), error)) != OK)
 		return NULL;
-	return model_step(preset ? preset->name : read.name, &config, &model_training_default, error);
+	struct graph *step = model_step(preset ? preset->name : read.name, &config, &model_training_default, error);
+	hugging_face_close(&read);
+	return step;
 }
 
 struct graph *open_graph(const char *path, const struct read_options *options, struct error *error)
