@@ -18,6 +18,12 @@ bool experts_in(const struct model_config *config, int64_t layer)
 	return config->experts > 0 && layer >= config->dense_layers && (layer + 1) % step == 0;
 }
 
+int64_t experts_share(const struct model_config *config, int64_t tokens)
+{
+	int64_t parts = 100 * config->experts;
+	return (tokens * config->top_k * (config->capacity ? config->capacity : 100) + parts - 1) / parts;
+}
+
 /* An expert has room for its fair share of every sample's tokens (Megatron-LM's --moe-pad-expert-input-to-capacity with
  * a factor of 1). */
 uint32_t experts_routed(struct model *model, uint32_t x)
@@ -25,7 +31,7 @@ uint32_t experts_routed(struct model *model, uint32_t x)
 	struct build *build = &model->build;
 	const struct model_config *config = &model->config;
 	int64_t tokens = config->batch * config->seq, count = config->experts;
-	int64_t slots = config->batch * ((config->seq * config->top_k + count - 1) / count);
+	int64_t slots = config->batch * experts_share(config, config->seq);
 	uint32_t flat = layer_view(model, x, SHAPE(tokens, config->hidden));
 	uint32_t scores = layer_linear(model, "gate", flat, count, false);
 	scores = layer_map(model, config->sigmoid_scores ? "aten.sigmoid.default" : "aten._softmax.default", scores);

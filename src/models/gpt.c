@@ -47,13 +47,13 @@ static uint32_t gpt_feed_forward(struct model *model, uint32_t x)
 }
 
 /* Tokens are routed to the slots of their experts, worked on expert by expert, and weighted together again. An
- * expert has room for its fair share of the tokens; more are dropped (GShard's capacity factor of 1). */
+ * expert has room for its share of the tokens; more are dropped (GShard's capacity factor). */
 static uint32_t experts(struct model *model, uint32_t x)
 {
 	struct build *build = &model->build;
 	const struct model_config *config = &model->config;
 	int64_t tokens = config->batch * config->seq, count = config->experts;
-	int64_t slots = (tokens * config->top_k + count - 1) / count;
+	int64_t slots = experts_share(config, tokens);
 	size_t length = layer_enter(model, "moe");
 	uint32_t flat = layer_view(model, x, SHAPE(tokens, config->hidden));
 	uint32_t gate = layer_map(model, "aten._softmax.default", layer_linear(model, "gate", flat, count, false));

@@ -72,6 +72,8 @@ void decoder_rotary(struct model *model, int64_t width, decoder_attends *attenti
 
 /* experts.c: a router and its experts: [b, s, h] -> [b, s, h], in the current module. */
 uint32_t experts_routed(struct model *model, uint32_t x);
+/* Of so many tokens, how many an expert has room for. */
+int64_t experts_share(const struct model_config *config, int64_t tokens);
 /* Whether a layer has experts; else its feed-forward layer is a plain one. */
 bool experts_in(const struct model_config *config, int64_t layer);
 

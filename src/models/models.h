@@ -72,6 +72,7 @@ enum model_activation { ACTIVATION_GELU, ACTIVATION_TANH, ACTIVATION_RELU };
 	X(types, 1, 1 << 20, "kinds of segments (bert)") \
 	X(buckets, 1, 1 << 20, "distances with a learned bias (t5)") \
 	X(decoder_layers, 1, 1 << 20, "layers of the decoder where they aren't as many as the encoder's (t5)") \
+	X(capacity, 1, 1 << 20, "load of the busiest expert in percent of an even share (100): each has room for as much") \
 	X(lora, 1, 1 << 16, "rank of adapters beside frozen weights, as peft trains them") \
 	X(target, 0, 1, "with lora: which linear layers have them, all or those of attention; never the output layer") \
 	X(base, 0, BASE_COUNT - 1, "with lora: the frozen weights, bf16, fp32, nf4, int8 or fp8 (those of linear layers, " \

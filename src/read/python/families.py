@@ -461,6 +461,7 @@ class Model:
     def net(self, batch, seq, layers):
         """The forward pass."""
         net = Net(batch, seq, self.switches)
+        net.capacity = self.sizes.get("capacity") or 100
         if self.family:
             net.share = self.c.share(self.family.get("drop", ("",) * 4)[1])
             build(net, self.c, self.family, layers)

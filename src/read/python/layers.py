@@ -10,6 +10,7 @@ class Net:
 
     def __init__(self, batch, seq, asked=None):
         self.draft, self.batch, self.seq, self.path, self.count = Draft(), batch, seq, [], 0
+        self.capacity = 100   # of experts, in percent of their fair share
         asked = asked or {}   # kernels: fused or eager; attention: flash, in one kernel, or math; dropout: 0 or 1
         self.fused, self.flash = asked.get("kernels") == "fused", asked.get("attention", "flash") == "flash"
         self.eager_loss, self.drops = asked.get("loss") == "eager", asked.get("dropout") != "0"
@@ -196,7 +197,7 @@ class Net:
         if not 1 <= chosen <= count:
             raise Bad(f"a token goes to {chosen} of {count} experts: expected 1 or more of them")
         width, tokens = self.shape[x][-1], self.batch * self.seq
-        slots = self.batch * -(-self.seq * chosen // count)
+        slots = self.batch * -(-self.seq * chosen * self.capacity // (100 * count))
         flat = self.view(x, tokens, width)
         scores = self.linear("gate", flat, count, biases)
         scores = self.map("sigmoid.default" if sigmoid else "_softmax.default", scores if self.fused else self.cast(scores))

@@ -306,3 +306,31 @@ Test(models, korthikanti_published_memory_is_reproduced_from_generated_graphs)
 		}
 	}
 }
+
+/* The room of experts is the busiest one's load: stacks of slots grow with it, and nothing else does. */
+Test(models, experts_have_room_for_the_busiest_one)
+{
+	const char *const names[] = { "moe", "deepseek" };
+	for (size_t i = 0; i < COUNT_OF(names); i++) {
+		struct model_config sizes = { .layers = 1, .hidden = 32, .heads = 2, .head_width = 16, .rope_width = 8,
+			.value_width = 16, .q_rank = 8, .kv_rank = 8, .ffn = 64, .expert_ffn = 32, .experts = 8, .top_k = 2, .vocab = 64,
+			.seq = 64, .batch = 1 };
+		struct model_config even = sized_model(names[i], sizes), uneven = even;
+		even.dense_layers = uneven.dense_layers = 0;
+		uneven.capacity = 400;
+		OWN(graph) *fair = step_of_config(names[i], even, (struct model_training){ .optimizer = OPTIMIZER_ADAM });
+		OWN(graph) *skewed = step_of_config(names[i], uneven, (struct model_training){ .optimizer = OPTIMIZER_ADAM });
+		uint32_t stacks = 0;
+		cr_assert_eq(fair->tensors, skewed->tensors);
+		FOR(t, fair->tensors) {
+			const struct tensor *one = &fair->tensor[t], *other = &skewed->tensor[t];
+			bool stack = one->dims == 3 && one->shape[0] == 8 && (one->shape[1] == 16 || one->shape[2] == 16) &&
+				one->kind != KIND_PARAMETER;
+			cr_assert(other->bytes == one->bytes || (stack && other->bytes == 4 * one->bytes), "%s: %s", names[i], one->name);
+			stacks += other->bytes == 4 * one->bytes;
+		}
+		cr_assert_gt(stacks, 4);
+		cr_assert_eq(skewed->persistent_bytes, fair->persistent_bytes);
+		cr_assert_gt(program_peak(skewed), program_peak(fair));
+	}
+}
