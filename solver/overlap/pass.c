@@ -78,6 +78,7 @@ struct passing {
 	int64_t *relief;              /* [ops + 1] scratch */
 	int64_t alive;                /* bytes between two ops */
 	uint32_t last;                /* the last op that computed, or NONE */
+	uint32_t worst;               /* a place at which an op moved before it did not fit */
 	struct arena arena;
 };
 
@@ -123,6 +124,17 @@ static int64_t other_use(const struct passing *passing, uint32_t item, uint32_t 
 	return last;
 }
 
+/* Bytes that the op now at a place is spared if op runs before it. */
+static int64_t relief_at(const struct passing *passing, uint32_t op, uint32_t place)
+{
+	const struct problem *problem = passing->problem;
+	int64_t bytes = 0;
+	FOR_ITEMS(item, &problem->uses, op)
+		if (!problem->live_out[item] && other_use(passing, item, op, passing->place[op]) < place)
+			bytes += problem->size[item];
+	return bytes;
+}
+
 /* relief[j]: bytes that the op now at place at + j is spared if op runs before it. */
 static void pass_find_relief(struct passing *passing, uint32_t op)
 {
@@ -144,12 +156,16 @@ static bool move_live(struct passing *passing, uint32_t op)
 	uint32_t at = passing->at, to = passing->place[op];
 	int64_t limit = passing->terms->request->limit, stays = stays_of(passing, op),
 			first = passing->alive + products_of(passing, op);
-	if (first > limit)
+	uint32_t worst = passing->worst;    /* most often it's there that the next one doesn't fit, too */
+	if (first > limit || (worst >= at && worst < to &&
+		passing->live[worst] + stays - relief_at(passing, op, worst) > limit))
 		return false;
 	pass_find_relief(passing, op);
 	FOR_FROM(j, at, to)
-		if (passing->live[j] + stays - passing->relief[j - at] > limit)
+		if (passing->live[j] + stays - passing->relief[j - at] > limit) {
+			passing->worst = j;
 			return false;
+		}
 	for (uint32_t j = to; j-- > at;)
 		passing->live[j + 1] = passing->live[j] + stays - passing->relief[j - at];
 	passing->live[at] = first;
