@@ -1,5 +1,6 @@
 """An HloProto (module and buffer assignment), an HloModuleProto, an HloSnapshot, or one of the modules in a profile of
-XProf (xplane.pb). Field numbers are those of xla/service/hlo.proto, xla/xla_data.proto and tsl/profiler/protobuf/xplane.proto.
+XProf (xplane.pb). Field numbers are those of xla/service/hlo.proto, xla/xla_data.proto and
+tsl/profiler/protobuf/xplane.proto.
 """
 import re
 
@@ -41,8 +42,8 @@ class Names:
 
 
 def aliases(entries):
-    """Of each AliasEntryProto or OutputOperandAliasing: output index 1, parameter or operand 2, index in that 3. Of nested
-    tuples, with a path of two numbers, no alias is told."""
+    """Of each AliasEntryProto or OutputOperandAliasing: output index 1, parameter or operand 2, index in that 3. Of
+    nested tuples, with a path of two numbers, no alias is told."""
     found = []
     for entry in entries:
         index, parameter = {1: [], 3: []}, 0
@@ -59,14 +60,15 @@ def aliases(entries):
 # ---- devices ----
 
 def groups(number, body):
-    """Devices of a group and of all together: of an instruction's field 49 (ReplicaGroups), 87 (CollectiveDeviceListProto),
-    92 (IotaReplicaGroupListProto) or 93 (MeshAxesReplicaGroupListProto)."""
+    """Devices of a group and of all together: of an instruction's field 49 (ReplicaGroups), 87
+    (CollectiveDeviceListProto), 92 (IotaReplicaGroupListProto) or 93 (MeshAxesReplicaGroupListProto)."""
     if number == 87:
         iota = messages(body, 2)
         return groups(92, iota[0]) if iota else groups(49, messages(body, 1))
     if number == 49:
         found = [one_group(group) for group in body]
-        return believed(len(found[0]) if found else 0, max((device for group in found for device in group), default=-1) + 1)
+        most = max((device for group in found for device in group), default=-1)
+        return believed(len(found[0]) if found else 0, most + 1)
     if number == 92:
         count, size = numbers(body, 1, 2)
         return believed(size, count * size)
@@ -150,8 +152,9 @@ class Reader:
     def read_source(self, which, row):
         """A row of the tables of places in the program's source."""
         if isinstance(row, bytes) and 1 <= which <= len(TABLES):
+            wanted = (1, 2, 3) if which == 3 else (1, 2)
             self.sources.tables[TABLES[which - 1]].append(
-                " ".join(text_of(row).splitlines()) if which < 3 else numbers(row, *((1, 2, 3) if which == 3 else (1, 2))))
+                numbers(row, *wanted) if which > 2 else " ".join(text_of(row).splitlines()))
 
     def computation(self, body):
         """A computation in its order."""
@@ -179,12 +182,10 @@ class Reader:
     def instruction(self, body):
         """Id, operands' ids, and the instruction."""
         instruction = Instruction("", "", UNKNOWN, 0)
-        number, operands, calls, group, pairs, in_place = 0, [], [], [], [], []
+        number, repeated = 0, {36: [], 38: [], 49: [], 52: [], 74: []}
         for field, value in fields(body):
-            if field == 36:
-                operands += integers(value)
-            elif field == 38:
-                calls += integers(value)
+            if field in repeated:
+                repeated[field] += integers(value) if field < 49 else [value]
             elif isinstance(value, int):
                 if field == 35:
                     number = signed(value)
@@ -195,28 +196,25 @@ class Reader:
             elif field == 1:
                 instruction.name = text_of(value)
             elif field == 2:
-                instruction.opcode = self.opcodes.get(value) or self.opcodes.setdefault(value, STRANGE.sub("_", text_of(value)))
+                instruction.opcode = self.opcodes.get(value) or self.opcode(value)
             elif field == 7:
                 instruction.op_name, instruction.src = self.places.get(value) or self.metadata(value)
-            elif field == 49:
-                group.append(value)
-            elif field == 52:
-                pairs += numbers(value, 1, 2)
-            elif field == 74:
-                in_place.append(value)
             else:
                 self.attribute(instruction, field, value)
         if not instruction.name or not instruction.opcode:
             raise bad("an instruction without a name or opcode")
-        instruction.calls = [self.callee(number) for number in calls]
-        if group:
-            self.collective(instruction, groups(49, group))
-        if pairs:
-            self.collective(instruction, (2, max(pairs) + 1))
-        instruction.aliases = aliases(in_place)
+        instruction.calls = [self.callee(called) for called in repeated[38]]
+        if repeated[49]:
+            self.collective(instruction, groups(49, repeated[49]))
+        if repeated[52]:
+            self.collective(instruction, (2, max(max(numbers(pair, 1, 2)) for pair in repeated[52]) + 1))
+        instruction.aliases = aliases(repeated[74])
         instruction.name = self.names.new(instruction.name)
         self.by_id.setdefault(number, instruction)
-        return number, operands, instruction
+        return number, repeated[36], instruction
+
+    def opcode(self, text):
+        return self.opcodes.setdefault(text, STRANGE.sub("_", text_of(text)))
 
     def collective(self, instruction, found):
         instruction.group, devices = found

@@ -32,8 +32,8 @@ class Assignment:
         self.allocations, self.values = [], []
 
     def add(self, size, thread, parameter, constant, result):
-        self.allocations.append((None if thread else PURPOSES[0 if parameter else 1 if constant else 2 if result else 3],
-                                 min(size, BYTES_MOST)))
+        purpose = PURPOSES[0 if parameter else 1 if constant else 2 if result else 3]
+        self.allocations.append((None if thread else purpose, min(size, BYTES_MOST)))
 
     def put(self, instruction, path, offset):
         """An array in the allocation that was added last."""

@@ -1,5 +1,5 @@
-"""What the computations that loops, conditionals and asynchronous calls run hold at most, beside what is counted outside
-of them: the workspace of their ops."""
+"""What the computations that loops, conditionals and asynchronous calls run hold at most, beside what is counted
+outside of them: the workspace of their ops."""
 from draft import BYTES_MOST, Bad
 from hlo_flat import Flat, too_deep, wrong
 from hlo_module import DEPTH_MOST

@@ -1,5 +1,5 @@
-"""Flattens a computation to a list of ops over arrays: tuples are gone, calls are inlined, and so are fusions where they
-are opened. Results are written over operands that end there, one for one, as XLA lets them."""
+"""Flattens a computation to a list of ops over arrays: tuples are gone, calls are inlined, and so are fusions where
+they are opened. Results are written over operands that end there, one for one, as XLA lets them."""
 from draft import Bad
 from hlo_module import DEPTH_MOST
 from hlo_shares import Shares

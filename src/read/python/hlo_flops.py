@@ -6,13 +6,14 @@ MOST = ((1 << 63) - 1) // 4   # more isn't counted
 # An element of the result depends on the elements of the operands at its place.
 ELEMENTWISE = frozenset("""abs add and atan2 cbrt ceil clamp compare convert copy cosine divide erf exponential
     exponential-minus-one floor is-finite log log-plus-one logistic maximum minimum multiply negate not or popcnt power
-    remainder round-nearest-afz round-nearest-even rsqrt select shift-left shift-right-arithmetic shift-right-logical sign
-    sine sqrt subtract tan tanh xor""".split())
+    remainder round-nearest-afz round-nearest-even rsqrt select shift-left shift-right-arithmetic shift-right-logical
+    sign sine sqrt subtract tan tanh xor""".split())
 # What moves data, or makes it of nothing.
 MOVES = frozenset("""parameter constant tuple get-tuple-element bitcast bitcast-convert broadcast concatenate copy
     copy-start copy-done dynamic-slice dynamic-update-slice gather iota pad reshape reverse slice transpose after-all
-    partition-id replica-id opt-barrier optimization-barrier all-gather all-to-all collective-permute all-gather-start all-gather-done
-    collective-permute-start collective-permute-done send recv send-done recv-done infeed outfeed domain""".split())
+    partition-id replica-id opt-barrier optimization-barrier all-gather all-to-all collective-permute all-gather-start
+    all-gather-done collective-permute-start collective-permute-done send recv send-done recv-done infeed outfeed
+    domain""".split())
 UNTOLD = "custom-call", "conditional", "async-start"
 
 

@@ -18,8 +18,8 @@ ENDINGS = ("after_optimizations.hlo.pb", "after_optimizations.txt", "before_opti
            "before_optimizations.txt")   # the better ones of one module first
 # JAX's own functions that make random numbers and start values run before the step, and may be larger than a small one.
 # A user's own function may begin with an underscore too, and a lambda does (jit__lambda).
-HELPER = re.compile(r"\.jit__(?:threefry|(?:normal|truncated_normal|uniform|orthogonal|randint|bernoulli|categorical|gamma|"
-                    r"gumbel|shuffle|permutation|choice|poisson|multi_slice|unstack|take)\.)").search
+HELPER = re.compile(r"\.jit__(?:threefry|(?:normal|truncated_normal|uniform|orthogonal|randint|bernoulli|categorical|"
+                    r"gamma|gumbel|shuffle|permutation|choice|poisson|multi_slice|unstack|take)\.)").search
 
 
 def ending(name):
@@ -56,7 +56,7 @@ def size_text(size):
 
 
 def read(stream, options):
-    """The graph of one of XLA's modules, of the largest file or of that number; without any, what torch.compile left."""
+    """The graph of one of XLA's modules, of the largest file or of that number; without any, torch.compile's."""
     found = modules_of(options.folder)
     if not found:
         return fx.read(stream, options)

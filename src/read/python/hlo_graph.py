@@ -68,7 +68,8 @@ class Phases:
         self.named = any(texts)   # ops say what they come from
         taped = any(TAPED in name for name, _ in both)
         self.differentiates = taped or any("transpose(jvp" in text for text in texts)
-        marks = taped or any("jit(" in text for text in texts) or any("jvp(" in name or "pmap(" in name for name, _ in both)
+        marks = taped or any("jit(" in text for text in texts) or any(
+            "jvp(" in name or "pmap(" in name for name, _ in both)
         unmarked = any("jvp(" not in name and "jvp(" not in path and
                        ("/dot_general" in name or "/conv_general_dilated" in name) for name, path in both)
         self.told = marks and not (unmarked and any("jit(main)/" in text for text in texts))
@@ -159,7 +160,7 @@ class Making:
             record["inplace"] = inplace
 
     def graph(self):
-        """Ops say what depends on a gradient, which their results' kinds need: tensors that ops write come with them."""
+        """Ops say what depends on a gradient, which their results' kinds need: what they write comes with them."""
         for tensor in self.flat.tensors:
             if tensor.writer is None:
                 self.add_tensor(tensor)
@@ -169,8 +170,8 @@ class Making:
     # ---- what is said of it ----
 
     def assumed(self, every):
-        yield ("what is a parameter, optimizer state or input is told by the names of arguments, and by what the step gives "
-               "back in their place")
+        yield ("what is a parameter, optimizer state or input is told by the names of arguments, and by what the step "
+               "gives back in their place")
         yield ("fusions are open: each op in them has a result of its own" if self.flat.opened else
                "fusions are one op each: nothing inside them is stored")
         trips = self.unknown_trips
@@ -178,13 +179,13 @@ class Making:
             many = ("", "s") if trips == 1 else ("s", "")
             yield f"{trips} loop{many[0]} count{many[1]} as one trip for the time: XLA doesn't say how many"
         if every:
-            yield (f"this is before it is cut over {self.module.devices} devices: sizes are of all of them together, but "
-                   "within a shard_map")
+            yield (f"this is before it is cut over {self.module.devices} devices: sizes are of all of them together, "
+                   "but within a shard_map")
         if not self.phases.named:
             yield "no op says what it comes from (op_name): what is forward, backward and update is not known"
         elif not self.phases.told:
-            yield ("what is forward, backward and update is not known: names of ops (op_name) say it in modules by JAX 0.7 "
-                   "or later")
+            yield ("what is forward, backward and update is not known: names of ops (op_name) say it in modules by "
+                   "JAX 0.7 or later")
 
     def lines(self, form):
         """The records of the graph."""
@@ -201,8 +202,9 @@ class Making:
         if module.sums:
             intake["peak"] = sum(module.sums.values())
             intake["peak_by"] = (
-                "XLA's buffer assignment: arguments {arguments}, temporaries {temporary}, results beside them {outputs}, "
-                "constants {constants} B; with the holes in its layout, which layout=file shows".format(**module.sums))
+                "XLA's buffer assignment: arguments {arguments}, temporaries {temporary}, results beside them "
+                "{outputs}, constants {constants} B; with the holes in its layout, which layout=file shows"
+            ).format(**module.sums)
         return self.draft.records(module.name, intake, mesh)
 
 

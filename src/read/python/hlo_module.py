@@ -17,8 +17,9 @@ DTYPES = {"pred": "bool", "f8e4m3fn": "f8e4m3", "f8e4m3b11fnuz": "f8e4m3", "f8e4
 
 
 class Shape:
-    """An array, or a tuple of parts: a token is one of nothing. leaves: the arrays in it. layout: equal for equal orders
-    of dims, tiles and memories; "" where nobody says. unsized: of a dtype without a size, or with unbounded dims."""
+    """An array, or a tuple of parts: a token is one of nothing. leaves: the arrays in it. layout: equal for equal
+    orders of dims, tiles and memories; "" where nobody says. unsized: of a dtype without a size, or with unbounded
+    dims."""
     __slots__ = "dtype", "dims", "layout", "parts", "leaves", "bytes", "unsized"
 
     def __init__(self, dtype, dims=(), layout="", parts=None, unsized=False):
@@ -59,9 +60,9 @@ class Computation:
 
 
 class Module:
-    """entry: a place among computations. aliases: (result, parameter, array of it) that are donated. devices: as many as
-    a collective or a sharding names at least. unpartitioned: it calls what XLA's partitioner takes out. sums: bytes by
-    purpose of XLA's own plan, None without one; places: addresses by instruction and array."""
+    """entry: a place among computations. aliases: (result, parameter, array of it) that are donated. devices: as many
+    as a collective or a sharding names at least. unpartitioned: it calls what XLA's partitioner takes out. sums: bytes
+    by purpose of XLA's own plan, None without one; places: addresses by instruction and array."""
 
     def __init__(self, name="module"):
         self.name, self.computations, self.entry, self.aliases = name, [], None, []

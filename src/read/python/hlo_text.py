@@ -344,7 +344,8 @@ class Text:
             raise self.bad(f'there are two computations named "{name[:60]}"', start)
         self.ids[name] = len(self.module.computations)
         self.module.entry = self.ids[name] if entry else self.module.entry
-        self.module.computations.append(Computation(name, instructions, len(instructions) - 1 if root is None else root))
+        root = len(instructions) - 1 if root is None else root
+        self.module.computations.append(Computation(name, instructions, root))
 
     # ---- the module ----
 
@@ -355,12 +356,13 @@ class Text:
         if not self.module.name:
             raise self.bad("the module's name was expected")
         sizes = {"num_partitions": 1, "replica_count": 1}
+        most = {"num_partitions": DEVICES_MOST, "replica_count": 1 << 10}
         for key, _, value in iter(self.attribute, None):
             if key == "is_scheduled":
                 self.module.scheduled = value == "true"
             elif key == "input_output_alias":
                 self.module.aliases = aliases_of(value)
-            elif key in sizes and whole(value) and whole(value) < (DEVICES_MOST if key == "num_partitions" else 1 << 10):
+            elif key in sizes and 0 < (whole(value) or 0) < most[key]:
                 sizes[key] = whole(value)
         self.module.devices = sizes["num_partitions"] * sizes["replica_count"]
 

@@ -1,6 +1,6 @@
-"""StableHLO as MLIR text, as jax.jit(f).lower(...).as_text() and jax.export write it: the module of HLO that XLA makes of
-it before it optimizes. With as_text(debug_info=True) it says where ops come from. One op a line; values that a loop or a
-branch takes from around it become parts of its parameter."""
+"""StableHLO as MLIR text, as jax.jit(f).lower(...).as_text() and jax.export write it: the module of HLO that XLA makes
+of it before it optimizes. With as_text(debug_info=True) it says where ops come from. One op a line; values that a loop
+or a branch takes from around it become parts of its parameter."""
 import re
 
 from draft import Bad
@@ -29,7 +29,8 @@ OPCODES = {"dot-general": "dot", "broadcast-in-dim": "broadcast", "case": "condi
            "square": "multiply", "create-token": "after-all", "sharding-constraint": "custom-call"}
 RESULTS_MOST = 100000   # of an op
 # What isn't left out where nobody reads it, nor taken for the same where it stands twice.
-EFFECTS = ("custom-call", "after-all", "infeed", "outfeed", "send", "recv", "rng", "rng-bit-generator", "call", "parameter", *COLLECTIVES)
+EFFECTS = ("custom-call", "after-all", "infeed", "outfeed", "send", "recv", "rng", "rng-bit-generator", "call",
+           "parameter", *COLLECTIVES)
 BODIES = "while", "conditional"   # ops whose regions are computations; of others they say what is done to two elements
 
 
@@ -38,7 +39,8 @@ def results_of(text):
     found = []
     for name in text.split(", ") if text else ():
         name, many, count = name.partition(":")
-        found += [f"{name}#{part}" for part in range(min(int(count), RESULTS_MOST))] if many and count.isdigit() else [name]
+        many = range(min(int(count), RESULTS_MOST)) if many and count.isdigit() else ()
+        found += [f"{name}#{part}" for part in many] or [name]
     return found
 
 
@@ -51,8 +53,8 @@ def operands_of(opcode, text):
 
 
 class Region:
-    """The instructions of a function, a branch, or a loop's body or condition. names: places by value; outer: the region
-    around it; captured: parts of its parameter by value, the first of which are given."""
+    """The instructions of a function, a branch, or a loop's body or condition. names: places by value; outer: the
+    region around it; captured: parts of its parameter by value, the first of which are given."""
 
     def __init__(self, outer=None, captured=None, given=()):
         self.instructions, self.names, self.root, self.made = [], {}, None, {}
@@ -213,8 +215,8 @@ class Text:
         if kind == "return":
             region.give(operands)
             return
-        kinds = (end if end is not line and end.startswith("})") else rest.partition(" attributes ")[0]).rpartition(" : ")[2]
-        shapes = [self.shape(text) for text in types(kinds.rpartition("->")[2])]
+        kinds = end if end is not line and end.startswith("})") else rest.partition(" attributes ")[0]
+        shapes = [self.shape(text) for text in types(kinds.rpartition(" : ")[2].rpartition("->")[2])]
         if len(shapes) < len(results):
             raise self.bad(f"the types of {found[1][:60]} were expected")
         key = opcode, re.sub(VALUE, "", rest), tuple(map(region.place, operands))
