@@ -74,6 +74,7 @@ class Config:
 
     def __init__(self, file, name=""):
         self.said, self.file, self.asked, self.normal = file, completed(file, name), set(), defaults_of(name)
+        self.layer, self.layers = 0, 0   # the one that is made, and how many, for sizes that are lists of each layer's
 
     def find(self, *names):
         """The value of the first of those keys that has one; None."""
@@ -85,6 +86,8 @@ class Config:
         value = self.find(*names)
         if value is None and normal is not None:
             return normal
+        if isinstance(value, list) and len(value) >= self.layers > self.layer:
+            value = value[self.layer]
         if not integer(value) or not least <= value <= 1 << 30:
             key = next((name for name in names if name in self.file), names[0])
             raise Bad(f"{key} is {described(value) if key in self.file else 'missing'}: expected a number from {least} to 2^30")

@@ -194,6 +194,8 @@ def embedded(net, c, family, hidden, words):
             raise Bad(f"a sequence of {net.seq} is longer than {key}, which is {most}")
         x = net.add(x, net.table("embed_positions", most + rows, hidden, net.given(
             "position_ids", net.seq, kind="buffer", dtype="i64")))
+    if family.get("seen"):   # what each position sees, which the model keeps though SDPA needs no mask
+        net.given("bias", most, most, kind="buffer", dtype="bool")
     if family.get("scaled"):
         x = net.map("mul.Tensor", x)
     x = net.norm("embed_norm", x, family.get("norm", "rms")) if family.get("first_norm") else x
@@ -214,7 +216,7 @@ def layers_of(c, family, layers):
 def first_apart(c, family, layers):
     """How many first layers differ from those behind them, which are all alike."""
     kinds, experts = layers_of(c, family, layers)
-    if family.get("altup") or c.find("num_kv_shared_layers", "hidden_size_per_layer_input"):
+    if family.get("altup") or isinstance(c.find(*NAMES["experts"]), list) or c.find("num_kv_shared_layers", "hidden_size_per_layer_input"):
         return layers
     each = [(id(family["mix"][kind]), family.get("forms", {}).get(kind), one) for kind, one in zip(kinds, experts)]
     return next((i + 1 for i in range(layers - 2, -1, -1) if each[i] != each[-1]), 0)
@@ -248,7 +250,7 @@ def build(net, c, family, layers):
     each = per_layer(net, ids, x, c, layers)
     streams = altup_open(net, x) if family.get("altup") else None
     for i in range(layers):
-        net.layer = i, layers
+        net.layer, c.layer, c.layers = (i, layers), i, layers
         with net.inside(f"layers.{i}"):
             if streams:
                 streams = altup_layer(net, streams, each, c, family, (kinds[i], i))

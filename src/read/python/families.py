@@ -164,7 +164,7 @@ FAMILIES = {
     "bloom": {**OLD, "first_norm": True, "mix": {"full_attention": (attention, {**BIASED, "eager": "alibi"})}, "dense": {"gated": False, "bias": True}},
     "mpt": {**OLD, "norm": "torch", "mix": {"full_attention": (attention, {**BIASED, "bias": False, "out_bias": False})},
             "dense": {"gated": False, "bias": False}},
-    "gpt_bigcode": {**OLD, "positions": 0, "mix": {"full_attention": (attention, {**BIASED, "one": True, "packed": True})},
+    "gpt_bigcode": {**OLD, "positions": 0, "seen": True, "mix": {"full_attention": (attention, {**BIASED, "one": True, "packed": True})},
                     "dense": {"gated": False, "bias": True}},
     "gpt_neo": {**OLD, "positions": 0, "mix": {"full_attention": (attention, HALF)}, "dense": {"gated": False, "bias": True}},
     "biogpt": {**OLD, "positions": 2, "scaled": True, "mix": {"full_attention": (attention, BIASED)},
