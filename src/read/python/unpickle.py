@@ -66,29 +66,32 @@ def words(fault):
 
 
 class Rest(io.RawIOBase):
-    """A stream of which the beginning is read already."""
+    """A stream of which the beginning is read already. count: bytes that were taken."""
 
     def __init__(self, begin, stream):
         super().__init__()
-        self.begin, self.stream = io.BytesIO(begin), stream
+        self.begin, self.stream, self.count = io.BytesIO(begin), stream, 0
 
     def readable(self):
         return True
 
     def readinto(self, room):
-        return self.begin.readinto(room) or self.stream.readinto(room)
+        got = self.begin.readinto(room) or self.stream.readinto(room)
+        self.count += got
+        return got
 
 
 def load(data, stream):
     """The value of a pickle that begins with data and goes on in a stream, of which it doesn't keep the bytes."""
+    rest = Rest(data, stream)
     try:
-        return Fast(io.BufferedReader(Rest(data, stream), 1 << 20), **TEXTS).load()
+        return Fast(io.BufferedReader(rest, 1 << 20), **TEXTS).load()
     except MemoryError:
         if len(data) > SLOW_MOST:
             raise
     except Exception as fault:   # whatever it is, the pickle asked for it
         if len(data) > SLOW_MOST:
-            raise Bad(words(fault)) from None
+            raise Bad(f"before byte {rest.count}: {words(fault)}") from None
     file = io.BytesIO(data)
     slow = Slow(file, **TEXTS)
     try:
