@@ -10,14 +10,22 @@ import sys
 
 READERS = ("autoparallel", "dot", "exported", "families", "fx", "hlo", "hlo_folder", "hlo_text", "inductor", "kineto",
            "launch", "message", "onnx", "snapshot", "stablehlo", "tflite", "tvm", "weights")
-MEMORY = 4 << 30   # bytes
+MEMORY = 4 << 30   # bytes, at least: a snapshot of a long run takes four times its file's
 SECONDS = 120      # of processor time; tidemark watches the clock
+
+
+def memory():
+    """Bytes that a reader may take: half of the machine's."""
+    try:
+        return max(MEMORY, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
+    except (ValueError, OSError):
+        return MEMORY
 
 
 def limit():
     """What a strange file may take of this machine."""
     import resource
-    room = MEMORY + os.fstat(0).st_size   # a file may be mapped
+    room = memory() + os.fstat(0).st_size   # a file may be mapped
     for what, most in ((resource.RLIMIT_AS, room), (resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_CORE, 0)):
         try:
             resource.setrlimit(what, (most, most))
@@ -51,7 +59,7 @@ def main():
     except Bad as bad:
         say(3, bad.text, bad.line)
     except MemoryError:
-        say(4, "out of memory: a reader may take %d GiB" % (MEMORY >> 30))
+        say(4, "out of memory: a reader may take %d GiB" % (memory() >> 30))
     except RecursionError:
         say(3, "it is nested too deep")
     except BrokenPipeError:
