@@ -2,15 +2,12 @@
  *
  * Searches of shardings limit what stays. On steps of a few ops most of an arena comes and goes, and many shardings
  * have the same estimate and keep the same: which of them keeps a cap is seen in plans alone. So single decisions are
- * changed, then pairs of them (hill climbing with two neighbourhoods; Hansen and Mladenovic, EJOR 130, 2001). */
-#include <stdlib.h>
-
+ * changed, as long as that helps. */
 #include "decide.h"
 #include "src/stages/shard/stage.h"
 
 #define MOVE_WORK 36000         /* ops of all plans */
 #define MOVE_PLANS 64           /* a start is not worth fewer */
-#define SPACE_MOST 40000        /* shardings whose estimates are all looked at */
 #define MOVE_STORE (16 << 20)   /* bytes of results of trials that are kept */
 
 /* An op's split, where a tensor that nothing writes is kept, or the axes of a kind of transfer. */
@@ -31,7 +28,6 @@ struct climb {
 	int64_t budget;
 	struct decision *decision;
 	uint32_t decisions;
-	bool *moved;                /* [tensors] */
 	int64_t work;               /* ops of plans that are left */
 	struct shard_moves *moves;
 };
@@ -62,13 +58,12 @@ static void add_decision(struct climb *climb, struct decision decision)
 		climb->decision[climb->decisions++] = decision;
 }
 
-/* In program order, what an op reads first right before it: pairs of neighbours come first. */
+/* In program order, what an op reads first right before it. */
 static enum status find_decisions(struct climb *climb, struct arena *arena)
 {
 	const struct graph *graph = climb->units->graph;
 	bool *seen;
-	NEED(ROOM(arena, seen, graph->tensors) && ROOM(arena, climb->decision, graph->ops + graph->tensors + 3) &&
-		ROOM(arena, climb->moved, graph->tensors));
+	NEED(ROOM(arena, seen, graph->tensors) && ROOM(arena, climb->decision, graph->ops + graph->tensors + 3));
 	CLEAR(seen, graph->tensors);
 	FOR(op, graph->ops) {
 		FOR_ITEMS(t, &graph->reads, op) {
@@ -96,9 +91,9 @@ static bool keeps_place(const struct units *units, const struct sharding *shardi
 	return true;
 }
 
-/* Changes a decision to its option of that number; false where it can't be, or (another) where it is that already. */
+/* Changes a decision to its option of that number; false where it can't be, or where it is that already. */
 static bool moves_decide(const struct units *units, struct sharding *sharding, const struct decision *decision,
-	uint32_t option, bool another)
+	uint32_t option)
 {
 	uint32_t axes = sharding->mesh.axes, base = decision->of >= DECIDES_LATE ? 0 : wide(units, decision), t = decision->id;
 	uint8_t *bits[] = { [DECIDES_LATE] = &sharding->late_axes,
@@ -119,7 +114,7 @@ static bool moves_decide(const struct units *units, struct sharding *sharding, c
 	if (decision->of == DECIDES_KEPT) {
 		struct placement placement;
 		memcpy(placement.on, on, sizeof placement.on);
-		if ((another && memcmp(sharding->produced[t].on, on, sizeof on) == 0) ||
+		if (memcmp(sharding->produced[t].on, on, sizeof on) == 0 ||
 			!placement_divides(units, &sharding->mesh, t, placement))
 			return false;
 		sharding->produced[t] = placement;
@@ -127,78 +122,10 @@ static bool moves_decide(const struct units *units, struct sharding *sharding, c
 	}
 	struct split split;
 	memcpy(split.on, on, sizeof split.on);
-	if ((another && memcmp(sharding->split[t].on, on, sizeof on) == 0) || !split_divides(units, &sharding->mesh, t, split))
+	if (memcmp(sharding->split[t].on, on, sizeof on) == 0 || !split_divides(units, &sharding->mesh, t, split))
 		return false;
 	sharding_set(sharding, units, t, split);
 	return keeps_place(units, sharding, t);
-}
-
-/* ---- waves: what reads a tensor that lies otherwise follows it ---- */
-
-static void mark_written(const struct graph *graph, uint32_t op, bool *moved)
-{
-	FOR_ITEMS(written, &graph->writes, op)
-		moved[written] = true;
-}
-
-/* The split of an op that takes its first moved operand as it lies, axis by axis. */
-static struct split split_after(
-	const struct units *units, const struct sharding *sharding, uint32_t op, const bool *moved)
-{
-	const struct graph *graph = units->graph;
-	struct split split = sharding->split[op];
-	FOR(a, sharding->mesh.axes) {
-		uint32_t k = 0, taken = NONE;
-		FOR_ITEMS(read, &graph->reads, op) {
-			int8_t place = sharding->produced[read].on[a];
-			for (uint32_t unit = 0;
-				moved[read] && place >= 0 && taken == NONE && unit < unit_count(units, op); unit++)
-				taken = units_place(units, op, (int8_t)unit, k) == place ? unit : NONE;
-			k++;
-		}
-		split.on[a] = taken == NONE ? split.on[a] : (int8_t)taken;
-	}
-	return split;
-}
-
-/* What an op needs of tensors that nothing writes and that haven't moved: there they are kept from now on. */
-static void keep_as_read(const struct units *units, struct sharding *sharding, uint32_t op, bool *moved)
-{
-	const struct graph *graph = units->graph;
-	FOR_ROW(i, &graph->reads, op) {
-		uint32_t t = graph->reads.item[i];
-		bool partial = false;
-		FOR(a, sharding->mesh.axes)
-			partial |= sharding->needed[i].on[a] == PLACE_PARTIAL;
-		if (graph->tensor[t].writer != NONE || graph->tensor[t].alias != NONE || moved[t] || partial)
-			continue;
-		moved[t] |= memcmp(sharding->produced[t].on, sharding->needed[i].on, sizeof sharding->needed[i].on) != 0;
-		sharding->produced[t] = sharding->needed[i];
-	}
-}
-
-/* From a decision that was changed on, in program order. moved [tensors]. */
-static void moves_follow(
-	const struct units *units, struct sharding *sharding, const struct decision *decision, bool *moved)
-{
-	const struct graph *graph = units->graph;
-	CLEAR(moved, graph->tensors);
-	if (decision->of == DECIDES_KEPT)
-		moved[decision->id] = true;
-	else
-		mark_written(graph, decision->id, moved);
-	FOR(op, graph->ops) {
-		struct split before = sharding->split[op], split = split_after(units, sharding, op, moved);
-		if (memcmp(&before, &split, sizeof split) == 0 || !split_divides(units, &sharding->mesh, op, split))
-			continue;
-		sharding_set(sharding, units, op, split);
-		if (keeps_place(units, sharding, op)) {
-			mark_written(graph, op, moved);
-			keep_as_read(units, sharding, op, moved);
-		} else {
-			sharding_set(sharding, units, op, before);
-		}
-	}
 }
 
 /* ---- moves ---- */
@@ -247,137 +174,23 @@ static bool moves_take(struct climb *climb, struct sharding *sharding)
 	return better;
 }
 
-/* Tries every option of a decision, together with one of another where there is one. */
-static bool try_options(struct climb *climb, const struct decision *first, const struct decision *second)
+/* Every option of every decision. Whether one counts. */
+static bool try_singles(struct climb *climb)
 {
 	bool any = false;
-	FOR(i, first->options)
-		for (uint32_t k = 0; k < (second ? second->options : 1) && !ends(climb); k++) {
+	FOR(i, climb->decisions)
+		for (uint32_t k = 0; k < climb->decision[i].options && !ends(climb); k++) {
 			struct sharding next;
 			if (sharding_copy(climb->units, &climb->at, &next) != OK) {
 				fail_memory(climb->planning.error);
 				return any;
 			}
-			if (moves_decide(climb->units, &next, first, i, true) &&
-				(!second || moves_decide(climb->units, &next, second, k, true)))
+			if (moves_decide(climb->units, &next, &climb->decision[i], k))
 				any |= moves_take(climb, &next);
 			else
 				sharding_free(&next);
 		}
 	return any;
-}
-
-/* Every option of a decision, with what follows. */
-static bool try_waves(struct climb *climb)
-{
-	bool any = false;
-	FOR(i, climb->decisions) {
-		const struct decision *decision = &climb->decision[i];
-		for (uint32_t k = 0; k < decision->options && decision->of < DECIDES_LATE && !ends(climb); k++) {
-			struct sharding next;
-			if (sharding_copy(climb->units, &climb->at, &next) != OK) {
-				fail_memory(climb->planning.error);
-				return any;
-			}
-			if (moves_decide(climb->units, &next, decision, k, true)) {
-				moves_follow(climb->units, &next, decision, climb->moved);
-				any |= moves_take(climb, &next);
-			} else {
-				sharding_free(&next);
-			}
-		}
-	}
-	return any;
-}
-
-static bool try_singles(struct climb *climb)
-{
-	bool any = false;
-	FOR(i, climb->decisions)
-		any |= try_options(climb, &climb->decision[i], NULL);
-	return any;
-}
-
-/* The nearest ones first; until one counts. */
-static bool try_pairs(struct climb *climb)
-{
-	bool any = false;
-	for (uint32_t far = 1; far < climb->decisions && !any; far++)
-		for (uint32_t i = 0; i + far < climb->decisions && !any && !ends(climb); i++)
-			any = try_options(climb, &climb->decision[i], &climb->decision[i + far]);
-	return any;
-}
-
-/* ---- small spaces: all shardings by estimate ---- */
-
-struct estimated { int64_t cost; uint32_t code; };
-
-static int moves_by_estimate(const void *left, const void *right)
-{
-	const struct estimated *a = left, *b = right;
-	return a->cost != b->cost ? (a->cost < b->cost ? -1 : 1) : a->code < b->code ? -1 : a->code > b->code;
-}
-
-/* The sharding of a number; false where a decision can't be as it says. */
-static bool moves_decode(const struct climb *climb, uint32_t code, struct sharding *sharding)
-{
-	bool fits = true;
-	for (uint32_t i = 0; i < climb->decisions && fits; i++) {
-		const struct decision *decision = &climb->decision[i];
-		if (decision->of >= DECIDES_LATE)
-			continue;
-		fits = moves_decide(climb->units, sharding, decision, code % decision->options, false);
-		code /= decision->options;
-	}
-	return fits;
-}
-
-/* Estimates of all shardings of a space. */
-static enum status estimate_all(struct climb *climb, struct sharding *scratch, struct sharding_sum *sum, uint32_t size,
-	struct estimated *estimated, uint32_t *count)
-{
-	enum status status = OK;
-	for (uint32_t code = 0; code < size && status != NO_MEMORY; code++) {
-		struct sharding_cost cost;
-		status = moves_decode(climb, code, scratch) ? sharding_sum_cost(sum, scratch, &cost) : INFEASIBLE;
-		if (status == OK)
-			estimated[(*count)++] = (struct estimated){ cost.summed, code };
-	}
-	return status == NO_MEMORY ? NO_MEMORY : OK;
-}
-
-/* Plans the shardings of the least estimates, as many as half of the work allows. Nothing where the space is too large.
- */
-static void search_through(struct climb *climb, struct arena *arena)
-{
-	uint64_t size = 1;
-	for (uint32_t i = 0; i < climb->decisions && size <= SPACE_MOST; i++)
-		size *= climb->decision[i].of < DECIDES_LATE ? climb->decision[i].options : 1;
-	if (size > SPACE_MOST)
-		return;
-	int64_t rest = climb->work / 2;
-	struct shard_clock clock;
-	OWN(sharding) scratch;
-	struct sharding_sum *sum = NULL;
-	struct estimated *estimated = arena_alloc(arena, size, sizeof *estimated);
-	uint32_t count = 0;
-	enum status status = shard_clock_open(&climb->stage, climb->units, climb->planning.scenario, &clock),
-				copied = sharding_copy(climb->units, &climb->at, &scratch);
-	if (status == OK && copied == OK && estimated &&
-		(sum = sharding_sum_new(climb->units, clock.clock, SHARD_EXPOSED, clock.microbatches)))
-		status = estimate_all(climb, &scratch, sum, (uint32_t)size, estimated, &count);
-	qsort(estimated, count, sizeof *estimated, moves_by_estimate);
-	climb->slower = true;
-	for (uint32_t i = 0; i < count && climb->work > rest && !ends(climb); i++) {
-		struct sharding next;
-		if (sharding_copy(climb->units, &climb->at, &next) != OK ||
-			!moves_decode(climb, estimated[i].code, &next) || !moves_take(climb, &next))
-			sharding_free(&next);
-	}
-	if (status != OK || copied != OK || !sum)
-		fail_memory(climb->planning.error);
-	sharding_sum_free(sum);
-	shard_clock_close(&clock);
 }
 
 /* ---- climbs ---- */
@@ -388,9 +201,8 @@ static enum status climb_on(struct climb *climb)
 	OWN(arena) arena = { 0 };
 	climb->decisions = 0;
 	TRY(find_decisions(climb, &arena));
-	search_through(climb, &arena);
 	for (climb->slower = false; !ends(climb);) {
-		bool any = try_singles(climb) || try_waves(climb) || try_pairs(climb);
+		bool any = try_singles(climb);
 		if (!any && climb->slower)
 			break;
 		climb->slower = !any;

@@ -300,7 +300,7 @@ struct graph *fit_planned(struct stage_context *stage, const struct scenario *sc
 		margin < (rivals.budget - fitted->step->persistent_bytes) / SLIGHT;
 	error_set(error, OK);
 	fitted->left_out = slight || fitted->step->ops > LARGE;
-	if (slight)
+	if (slight || !step_runs("recompute.planned"))
 		return graph_retain(given);
 	enum status status = recompute_solver_new(&fitted->input, &solver);
 	if (status == OK && !ROOM(&rivals.arena, rivals.rival, rivals.room))

@@ -503,7 +503,7 @@ Test(forged, tensor_parallel)
 }
 Test(forged, searched)
 {
-	forge("gpt1", "devices=4 strategy=minred order=list layout=bestfit", test_rounds(400, 4));
+	forge("gpt1", "devices=4 strategy=minred order=list layout=bestfit", test_rounds(800, 4));
 }
 Test(forged, searched_under_a_cap)
 {
@@ -527,7 +527,7 @@ Test(forged, recomputed_on_ranks)
 }
 Test(forged, recomputed_in_microbatches)
 {
-	forge("gpt1", "microbatches=4 recompute=auto memory=2850KiB order=list layout=bestfit", test_rounds(450, 20));
+	forge("gpt1", "microbatches=4 recompute=auto memory=2850KiB order=list layout=bestfit", test_rounds(700, 20));
 }
 Test(forged, pipelined)
 {

@@ -77,10 +77,12 @@ static void check_rows(const char *model, int64_t tenths, bool captured)
 	cr_assert(list.captured == captured && (captured ? list.ours < list.base.needs : list.ours == list.base.needs), "%s", model);
 	for (uint32_t i = 0; i < list.ways; i++) {
 		const struct fit_way *way = &list.way[i];
+		proved += way->above;
+		if ((i + test_seed()) % test_rounds(2, 1))   /* the others another time */
+			continue;
 		OWN(plan) *plan = plan_anew(graph, &scenario, way->set);
 		cr_assert_eq(plan != NULL, way->planned || way->above, "%s", way->set);
 		cr_assert(!way->above || (way->came.needs > list.budget && plan_verdict(plan).needed >= way->came.needs), "%s", way->set);
-		proved += way->above;
 		if (way->planned) {
 			cr_assert_eq(plan_verdict(plan).needed, way->came.needs, "%s", way->set);
 			cr_assert(plan_step_time(plan) < 0 || plan_step_time(plan) == way->came.step, "%s", way->set);

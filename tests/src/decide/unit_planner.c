@@ -334,7 +334,7 @@ static int stop_everywhere(const char *words)
 	int stopped = 0;
 	bool ended = false;
 	const uint32_t one_by_one = test_rounds(2, 4);
-	for (uint32_t after = 1; !ended; after += after < one_by_one ? 1 : test_rounds(3 * after, after / 4)) {
+	for (uint32_t after = 1; !ended; after += after < one_by_one ? 1 : test_rounds(4 * after, after / 4)) {
 		struct stop stop = { .after = (int)after };
 		struct error error = { 0 };
 		OWN(scenario) scenario;
