@@ -527,7 +527,7 @@ Test(forged, recomputed_on_ranks)
 }
 Test(forged, recomputed_in_microbatches)
 {
-	forge("gpt1", "microbatches=4 recompute=auto memory=2850KiB order=list layout=bestfit", test_rounds(700, 20));
+	forge("gpt1", "microbatches=4 recompute=auto memory=2850KiB order=list layout=bestfit", test_rounds(560, 20));
 }
 Test(forged, pipelined)
 {
