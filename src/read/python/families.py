@@ -391,6 +391,8 @@ def notes(name, file, keys, c, family):
     if keys is not file or "vision_config" in file:
         yield f"the text model alone ({name}): what makes tokens of images or sound is left out"
     yield from family.get("says", ())
+    if any(c.share(key) for key in family.get("drop", ())):
+        yield "dropout as on a GPU: masks of a byte for an element, none for attention in one kernel; a CPU's ops keep more"
     if isinstance(file.get("quantization_config"), dict):
         yield "weights are counted as --precision has them, not as quantization_config stores them"
     if any(word in str(family["mix"]) for word in ("mamba", "delta", "lightning", "short_conv")):
