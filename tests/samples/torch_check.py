@@ -34,7 +34,7 @@ warnings.filterwarnings("ignore")
 torch.set_num_threads(1)
 LONG = os.environ.get("LONG", "0") != "0"
 STEPS = ["gan", "unet", "diffusion", "lora", "transformer", "checkpointed", "checkpointed_dropout", "tied", "unused", "spectral", "clipped", "scaled",
-         "accumulated", "gru", "packed", "lstm", "complex_fft", "embedding_bag", "transposed", "upsampled", "scheduled", "foreach_adam", "keep_gradients"]
+         "accumulated", "gru", "packed", "lstm", "complex_fft", "embedding_bag", "transposed", "upsampled", "scheduled", "foreach_adam", "keep_gradients", "larger"]
 
 
 def make(name):

@@ -497,3 +497,19 @@ class OddParameters(nn.Module):
 def odd_parameters():
     """The module and its tokens."""
     return OddParameters(), (torch.randint(0, 50, (4, 6)),)
+
+
+class Larger(nn.Module):
+    """Scores that are at least a number: their gradients are halved where both are equal, and written over."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(16, 4096)
+
+    def forward(self, x):
+        return torch.maximum(self.layer(x), torch.zeros(())).mean()
+
+
+def larger():
+    """The larger of two."""
+    return Larger(), (torch.randn(512, 16),)
