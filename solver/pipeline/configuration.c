@@ -584,6 +584,27 @@ static double utilisation(const struct config_model *model, const struct config 
 
 /* ---- terms ---- */
 
+static int64_t thousandths_of(int64_t time, uint32_t thousandths)
+{
+	return time / 1000 * thousandths;
+}
+
+void config_hide(const struct overheads *overheads, struct block_cost *cost, uint32_t blocks)
+{
+	FOR(b, blocks) {
+		int64_t forward = thousandths_of(cost[b].forward_link, overheads->inside),
+				backward = thousandths_of(cost[b].backward_link, overheads->inside);
+		int64_t weight = thousandths_of(cost[b].weight_link, overheads->inside);
+		cost[b].forward -= forward;
+		cost[b].forward_link -= forward;
+		cost[b].backward -= backward;
+		cost[b].backward_link -= backward;
+		cost[b].weight -= weight;
+		cost[b].weight_link -= weight;
+		cost[b].beside = thousandths_of(cost[b].summed, overheads->inside);
+	}
+}
+
 static void config_term_find(const struct config_model *model, const struct config *config,
 	const struct overheads *overheads, const struct config_terms *terms, const struct block_cost *cost,
 	struct block_term *term)

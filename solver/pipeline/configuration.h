@@ -124,6 +124,9 @@ struct config_model {
 	bool even;                       /* cuts share the layers out evenly */
 };
 
+/* Leaves out of the collectives inside layers what products hide. */
+void config_hide(const struct overheads *overheads, struct block_cost *cost, uint32_t blocks);
+
 /* terms: what is known of blocks before there is a schedule. Fills terms->block[blocks]. O(blocks that differ). */
 void config_terms_find(const struct config_model *model, const struct config *config, const struct overheads *overheads,
 	struct config_terms *terms);

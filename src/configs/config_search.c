@@ -427,28 +427,6 @@ static enum status split_open(
 	return split_by_roles(&step->units, &mesh, roles, &split->sharding);
 }
 
-static int64_t config_search_share_of(int64_t time, uint32_t thousandths)
-{
-	return time / 1000 * thousandths;
-}
-
-/* Leaves out of collectives inside layers what products hide. */
-static void hide(const struct overheads *overheads, struct block_cost *cost, uint32_t blocks)
-{
-	FOR(b, blocks) {
-		int64_t forward = config_search_share_of(cost[b].forward_link, overheads->inside),
-				backward = config_search_share_of(cost[b].backward_link, overheads->inside);
-		int64_t weight = config_search_share_of(cost[b].weight_link, overheads->inside);
-		cost[b].forward -= forward;
-		cost[b].forward_link -= forward;
-		cost[b].backward -= backward;
-		cost[b].backward_link -= backward;
-		cost[b].weight -= weight;
-		cost[b].weight_link -= weight;
-		cost[b].beside = config_search_share_of(cost[b].summed, overheads->inside);
-	}
-}
-
 /* The costs of all blocks under it. */
 static enum status split_cost(struct searching *searching, const struct step *step, const struct split_step *split)
 {
@@ -459,7 +437,7 @@ static enum status split_cost(struct searching *searching, const struct step *st
 		split->experts, cost));
 	searching->list->splits++;
 	across_find(&step->units, &split->sharding, &step->blocks, cost);
-	hide(&searching->request->overheads, cost, step->blocks.blocks);
+	config_hide(&searching->request->overheads, cost, step->blocks.blocks);
 	config_search_expand(searching, step, cost);
 	return OK;
 }
@@ -679,6 +657,14 @@ static enum status rank_played(struct searching *searching)
 	return status;
 }
 
+static enum status search_once(struct searching *searching)
+{
+	enum status status = vary_all(searching);
+	status = status == OK ? rank_played(searching) : status;
+	close_steps(searching);
+	return status;
+}
+
 /* ---- one configuration ---- */
 
 struct config_case {
@@ -790,16 +776,13 @@ enum status config_search(
 	if (!searching.rules)
 		return fail_memory(error);
 	searching.whole = request->rows > ROWS_MANY;
-	enum status status = vary_all(&searching);
-	if (status == OK && !is_stopped(&searching) && list->entries < list->evaluated &&
-		list->entries < LARGER(request->rows, 1)) {
+	enum status status = search_once(&searching);
+	if (status == OK && list->entries < list->evaluated && list->fitting < LARGER(request->rows, 1)) {
 		config_list_free(list);
 		searching.room = 0;
 		searching.whole = true;
-		status = vary_all(&searching);
+		status = search_once(&searching);
 	}
-	status = status == OK ? rank_played(&searching) : status;
-	close_steps(&searching);
 	mem_free(searching.open);
 	rules_free(searching.rules);
 	if (status == OK && list->evaluated == 0)
