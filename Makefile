@@ -25,9 +25,9 @@ DOT_LIBS := -lpangocairo-1.0 -lpango-1.0 -lgobject-2.0 -lcairo -lgvc -lcgraph -l
 
 sources = $(sort $(shell find $(1) -name '$(2)'))
 SOLVER := $(call sources,solver,*.c)
-SRC    := $(filter-out src/main.c src/dot/%,$(call sources,src,*.c))
+SRC    := $(filter-out src/dot/%,$(call sources,src,*.c))
 DOT    := $(call sources,src/dot,*.c)
-UI     := $(call sources,ui,*.c)
+UI     := $(filter-out ui/app/main.c,$(call sources,ui,*.c))
 READERS := $(patsubst src/read/python/%,$(BUILD)/readers/%,$(wildcard src/read/python/*.py))
 UNIT   := $(call sources,tests,unit_*.c)
 FUZZ   := $(call sources,tests/fuzz,fuzz_*.c)
@@ -104,7 +104,7 @@ $(LIB): $(call objects,$(SOLVER) $(SRC) $(UI))
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar qcs $@ $^
 
-$(BUILD)/tidemark: $(BUILD)/src/main.o $(LIB)
+$(BUILD)/tidemark: $(BUILD)/ui/app/main.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(LIBS)
 
@@ -265,7 +265,7 @@ distcheck: dist ## build, test, install and remove the tarball
 
 # One program for every Linux of this machine's kind: nothing is linked at run time.
 STATIC_LIBS := -lncursesw -ltinfo -lglpk -lcolamd -lamd -lsuitesparseconfig -lgmp -lltdl -ljansson -lyaml -lunistring -lz -lpthread -lm
-$(BUILD)/static/tidemark: $(BUILD)/src/main.o $(LIB)
+$(BUILD)/static/tidemark: $(BUILD)/ui/app/main.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -static -s -o $@ $^ $(STATIC_LIBS) 2>$@.said || { cat $@.said >&2; exit 1; }

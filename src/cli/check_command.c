@@ -7,10 +7,10 @@
 #include "fit_check.h"
 #include "layout_result.h"
 #include "options.h"
-#include "src/check/check.h"
 #include "src/check/members.h"
 #include "src/read/detect.h"
 #include "src/read/plan_file.h"
+#include "src/tidemark.h"
 
 /* layout_check: results of `tidemark layout` against the buffers that they are of.
  *

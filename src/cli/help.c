@@ -6,7 +6,7 @@
 #include "src/scenario/own_device.h"
 #include "src/scenario/profiles.h"
 #include "src/session/commands.h"
-#include "src/session/session.h"
+#include "src/tidemark.h"
 
 enum { NAME_COLUMN = 25, WORD_COLUMN = 18 };
 

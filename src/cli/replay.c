@@ -6,7 +6,7 @@
 #include "src/base/files.h"
 #include "src/base/output.h"
 #include "src/read/input.h"
-#include "src/session/session.h"
+#include "src/tidemark.h"
 
 struct replay {
 	struct command_line line;
@@ -89,12 +89,10 @@ int replay_command(int argc, char **argv)
 	struct input *input = input_open(*replay.line.operand, &error);
 	if (!input)
 		return complain(*replay.line.operand, &error, BAD_INPUT);
-	struct scenario scenario;
 	char folder[4096];
 	named_file_folder(*replay.line.operand, folder);
 	struct session_options options = { .interactive = false, .folder = replay.anywhere ? NULL : folder };
-	scenario_init(&scenario);
-	OWN(session) *session = session_new(NULL, NULL, &scenario, &options, &error);
+	OWN(session) *session = session_new(NULL, NULL, NULL, &options, &error);
 	enum status status = session ? cli_replay_run(&replay, session, input, &error) : NO_MEMORY;
 	input_close(input);
 	return status == OK ? EXIT_FINE : complain(*replay.line.operand, &error, status);

@@ -1,5 +1,17 @@
 /* commands.h: the command table. One row is the only place that knows a command: its keys, its footer
- * label, its sentence in `?` and in the man page, its word at the `:` prompt and in session files. */
+ * label, its sentence in `?` and in the man page, its word at the `:` prompt and in session files.
+ *
+ * Files in reading order, NAME for NAME.h and NAME.c; src/tidemark.h shows what they do:
+ *     commands     the table of commands
+ *     session      graph, scenario, history, worker
+ *     glossary     the words of the screen
+ *     worker       the thread that solves
+ *     opened       the file that the graph was read from
+ *     log          session files
+ *     session_file  their lines, run
+ *     export_line  an export's words
+ *     scenario_lines  words that change the scenario
+ *     config       the user's configuration file */
 #pragma once
 
 #include "solver/base/base.h"

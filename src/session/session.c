@@ -5,7 +5,6 @@
 #include "commands.h"
 #include "log.h"
 #include "opened.h"
-#include "session.h"
 #include "src/base/source.h"
 #include "src/base/files.h"
 #include "src/models/open.h"
@@ -13,6 +12,7 @@
 #include "src/decide/planner.h"
 #include "src/scenario/knobs.h"
 #include "src/scenario/shard_mesh.h"
+#include "src/tidemark.h"
 #include "src/write/export.h"
 #include "worker.h"
 
@@ -208,7 +208,8 @@ struct session *session_new(struct graph *graph, const char *path, const struct 
 	const struct session_options *options, struct error *error)
 {
 	struct session *MAKE(session, 1);
-	struct scenario first;
+	struct scenario first, defaults;
+	scenario_init(&defaults);
 	if (session) {
 		session->graph = graph;
 		session->interactive = options->interactive;
@@ -217,7 +218,7 @@ struct session *session_new(struct graph *graph, const char *path, const struct 
 		session->log = log_new(options->interactive);
 		session->worker = worker_new(options->order_solver, options->rules_file);
 	}
-	if (!session || !session->log || !session->worker || scenario_copy(&first, scenario) != OK ||
+	if (!session || !session->log || !session->worker || scenario_copy(&first, scenario ? scenario : &defaults) != OK ||
 		session_remember(session, &first) != OK) {
 		fail(error, NO_MEMORY, "out of memory, or no thread can be started");
 		if (session)

@@ -1,8 +1,8 @@
 /* session_file.c: the lines of a session file, run one after the other. */
 
 #include "log.h"
-#include "session.h"
 #include "src/read/input.h"
+#include "src/tidemark.h"
 
 static enum status session_file_version(const char *line, struct error *error)
 {

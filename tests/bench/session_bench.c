@@ -6,7 +6,7 @@
 
 #include "src/base/clock.h"
 #include "src/read/input.h"
-#include "src/session/session.h"
+#include "src/tidemark.h"
 
 struct moment {
 	double wall, cpu;              /* seconds; cpu: of all threads */

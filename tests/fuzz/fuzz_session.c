@@ -4,7 +4,7 @@
 
 #include "src/read/input.h"
 #include "src/scenario/knobs.h"
-#include "src/session/session.h"
+#include "src/tidemark.h"
 #include "as_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

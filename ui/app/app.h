@@ -5,6 +5,7 @@
  * change the scenario return at once and the worker plans.
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
+ *     main          the program: a subcommand, or a graph to explore
  *     app           keys in, frames out
  *     commands      what the explorer's commands do
  *     explore       the loop on a terminal

@@ -49,7 +49,7 @@
 #include "src/decide/slowdown.h"
 #include "src/plan/verdict.h"
 #include "src/session/commands.h"
-#include "src/session/session.h"
+#include "src/tidemark.h"
 #include "ui/screen/frame.h"
 
 /* finder: what is found of a plan beside the screen, on a thread of its own, and shown as far as it is there. It is the

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "src/read/input.h"
-#include "src/session/session.h"
+#include "src/tidemark.h"
 
 Test(read_options, words_and_back)
 {

@@ -12,7 +12,7 @@
 #include "src/read/input.h"
 #include "tests/common/random_graph.h"
 #include "src/scenario/knobs.h"
-#include "src/session/session.h"
+#include "src/tidemark.h"
 
 static void must(bool condition, const char *what)
 {

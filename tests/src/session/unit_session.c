@@ -9,7 +9,7 @@
 #include "src/read/input.h"
 #include "src/scenario/knobs.h"
 #include "src/session/commands.h"
-#include "src/session/session.h"
+#include "src/tidemark.h"
 #include "src/session/worker.h"
 #include "tests/common/model_steps.h"
 #include "tests/common/support.h"

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "explore.h"
 #include "solver/base/milp.h"
 #include "src/base/files.h"
 #include "src/base/json.h"
@@ -16,7 +17,6 @@
 #include "src/read/input.h"
 #include "src/session/log.h"
 #include "src/write/export.h"
-#include "ui/app/explore.h"
 #include "ui/screen/terminal.h"
 
 static int print_version(void)

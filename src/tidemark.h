@@ -1,21 +1,17 @@
-/* session.h: a graph, a scenario, and the plans of every scenario so far.
+/* tidemark.h: the program in one page, for its front ends and for bindings of other languages.
  *
- * A worker thread solves; everybody else reads immutable plans. All functions belong to one
- * thread (the user interface's); only the worker runs beside it, inside the session.
+ *     open    session_new(NULL, ...), session_command(session, "open gpt2", ...)
+ *     set     session_command(session, "set batch=8 devices=4", ...): `tidemark help KNOB` says what there is
+ *     plan    session_wait(session), session_poll(session): a worker thread solves, all others read immutable plans
+ *     ask     session_plan(session): struct plan has every number that is shown anywhere
+ *     export  session_command(session, "export json plan.json", ...): `tidemark help` lists kinds
+ *     check   plan_check(session_plan(session)->input, "plan.json", ...), by code that shares nothing with the solvers
  *
- * Files in reading order, NAME for NAME.h and NAME.c:
- *     session      graph, scenario, history, worker
- *     commands     the table of commands
- *     glossary     the words of the screen
- *     worker       the thread that solves
- *     opened       the file that the graph was read from
- *     log          session files
- *     session_file  their lines, run
- *     export_line  an export's words
- *     scenario_lines  words that change the scenario
- *     config       the user's configuration file */
+ * A session is a graph, a scenario, and the plans of every scenario so far. All functions belong to one thread (the
+ * user interface's); only the worker runs beside it, inside the session. tests/src/unit_face.c is a whole program. */
 #pragma once
 
+#include "src/check/check.h"
 #include "src/plan/plan.h"
 #include "src/read/read_options.h"
 
@@ -44,7 +40,8 @@ struct session_options {
 };
 
 /* Takes over one reference of graph (also when it fails; NULL: open one with the `open` command). path is where graph
- * came from, for the log. Solving starts at once. NULL and *error when out of memory or the worker can't be started. */
+ * came from, for the log. scenario NULL: every default. Solving starts at once. NULL and *error when out of memory or
+ * the worker can't be started. */
 struct session *session_new(struct graph *graph, const char *path, const struct scenario *scenario,
 	const struct session_options *options, struct error *error);
 void session_free(struct session *session);
