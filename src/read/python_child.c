@@ -1,4 +1,5 @@
 /* python_child.c: finds and runs the readers in Python. */
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,6 +12,8 @@
 
 #define READERS_NAMED "TIDEMARK_READERS"
 #define WORD_BYTES 100
+/* For one that hangs. One that works has a limit of processor time of its own, which takes long on a busy machine. */
+#define WAIT_MILLISECONDS 900000
 
 /* The folder that the user names in TIDEMARK_READERS, else the one beside the running program, or where it was
  * installed. */
@@ -66,7 +69,7 @@ static enum status python_child_run(const struct python_job *job, struct child_r
 	const struct read_options *options = job->options ? job->options : &as_it_is;
 	char path[PROGRAM_PATH_BYTES + 64], folder[PROGRAM_PATH_BYTES + 64], file[sizeof folder];
 	char graph[WORD_BYTES], device[WORD_BYTES], dim[READ_DIMS_MOST][WORD_BYTES];
-	const struct child_limits limits = { .milliseconds = 150000, .file = job->file };
+	const struct child_limits limits = { .milliseconds = WAIT_MILLISECONDS, .file = job->file };
 	const char *arguments[READ_DIMS_MOST + 13] = { "python3", "-I", "-S", "-B", path, job->name };
 	size_t count = 6;
 	TRY(python_child_find(path, sizeof path, error));
@@ -90,7 +93,7 @@ static enum status python_child_run(const struct python_job *job, struct child_r
 		arguments[count++] = folder;
 	enum status status = child_run("reader", arguments, job->data, job->size, &limits, result, error);
 	free(types);
-	if (status == LIMIT && strncmp(error->text, "can't run", 9) == 0)
+	if (status == LIMIT && strncmp(error->text, "can't run", 9) == 0 && strstr(error->text, strerror(ENOENT)))
 		status = fail(error, LIMIT, "this format is read by a program in Python, and python3 isn't there: install it");
 	return status;
 }
@@ -145,7 +148,10 @@ struct graph *python_child_graph(const struct python_job *job, struct error *err
 	if (python_child_text(job, &text, error) != OK)
 		return NULL;
 	struct source source = source_of_text(&(struct text_left){ text.text, text.length });
-	struct graph *graph = native_read(&source, error);
+	bool graph_there = *text.text == '{'; /* else it isn't the file's fault */
+	struct graph *graph = graph_there ? native_read(&source, error) : NULL;
+	if (!graph_there)
+		fail(error, LIMIT, "python3 wrote no graph, but: \"%.*s\"", (int)SMALLER(strcspn(text.text, "\n"), 60), text.text);
 	if (!graph)
 		error->line = 0; /* a line of what the reader wrote */
 	if (graph && text.number)

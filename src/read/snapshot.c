@@ -10,7 +10,7 @@
 
 static enum status snapshot_bad(struct error *error)
 {
-	return refuse(error, "what the reader wrote isn't a snapshot");
+	return fail(error, LIMIT, "what python3 wrote isn't a snapshot"); /* not the file's fault */
 }
 
 /* The lists behind the head, one behind the other. */

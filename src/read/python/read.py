@@ -27,8 +27,8 @@ def limit():
     import resource
     room = memory() + os.fstat(0).st_size   # a file may be mapped
     for what, most in ((resource.RLIMIT_AS, room), (resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_CORE, 0)):
-        try:
-            resource.setrlimit(what, (most, most))
+        try:   # at the first limit of time it ends by a signal that says what it is
+            resource.setrlimit(what, (most, most + 5 * (what == resource.RLIMIT_CPU)))
         except (ValueError, OSError):   # a smaller limit is there already, or the system has none of this kind
             pass
 
