@@ -1,8 +1,20 @@
-"""Reads a graph of a format that is big and rare: python3 -I -S -B read.py READER [OPTION]...
+"""Reads a file of a foreign format: python3 -I -S -B read.py READER [OPTION]...
 
 tidemark runs this as a child. The file's bytes come on standard input; the graph goes to standard output, in the native
-format of tidemark(5) or as text that one of its own readers takes. What is wrong goes to standard error as
-"reader: -:LINE: text" with exit status 3, a limit with status 4. A reader opens nothing that its input names.
+format of tidemark(5), or what else the program takes from there. What is wrong goes to standard error as "reader: -:LINE:
+text" with exit status 3, a limit with status 4. A reader opens nothing that its input names.
+
+Files in reading order, for each format:
+    all             draft: options, records, errors
+    DOT             dot, label_size
+    config.json     families; config, defaults; decoders, encoders, towers of mixers and layers
+    ONNX            onnx, onnx_node, onnx_shapes, onnx_arrays; wire: protocol buffers
+    XLA             hlo_module; hlo (protos), hlo_text, stablehlo; hlo_groups, hlo_sources; hlo_assignment, hlo_flat,
+                    hlo_shares, hlo_bodies, hlo_flops, hlo_graph; hlo_folder
+    torch.compile   fx, fx_size, fx_step, fx_folder; inductor; autoparallel; exported
+    memory          snapshot, unpickle; kineto; stacks, lives, addresses, growth; handover
+    launchers       launch, launch_settings, launch_keys
+    others          tflite; tvm; weights: headers of checkpoints; message: an out-of-memory error
 """
 import gc
 import os
