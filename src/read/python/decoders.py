@@ -2,6 +2,7 @@
 from config import NAMES, described
 from draft import Bad, integer, items
 from mixers import dense, mamba2, mixture
+from vision import add_images
 
 
 # ---- one layer ----
@@ -247,6 +248,7 @@ def build(net, c, family, layers):
     kinds, experts = layers_of(c, family, layers)
     x, ids = embedded(net, c, family, hidden, words)
     labels = net.given("labels", net.batch, net.seq, kind="input", dtype="i64")
+    x, seen = net.sees(net, x) if net.sees else (x, ())
     each = per_layer(net, ids, x, c, layers)
     streams = altup_open(net, x) if family.get("altup") else None
     for i in range(layers):
@@ -257,6 +259,7 @@ def build(net, c, family, layers):
                 continue
             x = block(net, x, c, family, kinds[i], experts[i])
             x = add_per_layer(net, x, each, c) if each else x
+            x = add_images(net, x, seen[i]) if i < len(seen) else x
     x = altup_close(net, streams) if streams else x
     x = net.norm("norm", x, norm) if family.get("last_norm", True) else x
     for step in family.get("head", ()):

@@ -11,6 +11,7 @@ from encoders import ENCODERS
 from layers import Net
 from mixers import (attention, delta_rule, kimi_delta, latent, lightning, mamba1, mamba2, short_conv)
 from towers import TOWERS
+from vision import SEEING, put_images, siglip
 
 SEQ_MOST = 8192
 KEPT = "kernels keep what goes into them: a causal convolution, linear attention or a state-space scan is one op"
@@ -290,9 +291,10 @@ FAMILIES.update({
 KIN = {"gemma3n": "gemma3n_text", "qwen3_5": "qwen3_5_text", "qwen3_5_moe": "qwen3_5_moe_text", "gemma4": "gemma4_text",
        "gemma4_unified": "gemma4_unified_text", "refinedweb": "falcon", "refinedwebmodel": "falcon", "gemma3": "gemma3_text",
        "qwen2_vl_text": "qwen2", "qwen2_5_vl_text": "qwen2", "qwen3_vl_text": "qwen3", "qwen3_vl_moe_text": "qwen3_moe",
-       "qwen2_vl": "qwen2", "qwen2_5_vl": "qwen2", "kimi_k2": "deepseek_v3", "iquestcoder": "llama", "internlm3": "llama",
+       "qwen2_vl": "qwen2", "qwen2_5_vl": "qwen2", "qwen3_vl": "qwen3", "qwen3_vl_moe": "qwen3_moe", "kimi_k2": "deepseek_v3", "iquestcoder": "llama", "internlm3": "llama",
        "glm4v_text": "glm4", "glm4v_moe_text": "glm4_moe"}
 FAMILIES["llama4_text"]["mix"]["chunked_attention"] = FAMILIES["llama4_text"]["mix"]["full_attention"]
+TOWERS = {**TOWERS, "siglip": (siglip, "SiglipModel")}
 BUILDERS = {**TOWERS, **ENCODERS}
 
 
@@ -379,16 +381,28 @@ def wanted(words):
     return sizes, switches
 
 
+def sees(file, keys):
+    """Whether the tower for images is made too: its keys are there, and what it is is known."""
+    return keys is not file and file.get("model_type") in SEEING and bool(file.get("vision_config")) and isinstance(
+        file["vision_config"], dict)
+
+
 def notes(name, file, keys, c, family):
     """What had to be assumed, a line each."""
     if name in BUILDERS:
         if name in TOWERS:
+            if name == "siglip":
+                yield "norms of the two encoders' results are left out"
+                return
             yield "norms of the two encoders' results, and dropout, are left out"
         elif name != "vit" and not c.on("tie_word_embeddings", normal=True):
             yield ("lm_head shares the embedding, as in transformers 5; in transformers 4 it was %d parameters of its own" % (
                 c.size("vocab_size") * c.size("d_model")))
         return
-    if keys is not file or "vision_config" in file:
+    if sees(file, keys):
+        yield ("one image a sample, its tokens among the sequence's; attention among an image's tokens is counted as the "
+               "text's, the tower's dropout is left out")
+    elif keys is not file or "vision_config" in file:
         yield f"the text model alone ({name}): what makes tokens of images or sound is left out"
     yield from family.get("says", ())
     if any(c.share(key) for key in family.get("drop", ())):
@@ -463,6 +477,8 @@ class Model:
     def net(self, batch, seq, layers):
         """The forward pass."""
         net = Net(batch, seq, self.switches)
+        if sees(self.file, self.keys):
+            net.sees = lambda net, x: put_images(net, x, Config(self.file))
         net.capacity = self.sizes.get("capacity") or 100
         if self.family:
             net.share = self.c.share(self.family.get("drop", ("",) * 4)[1])
@@ -475,7 +491,7 @@ class Model:
         """Lines: the type; its sizes as words of `tidemark model`; how many first layers differ from all others; whether there
         is dropout; what had to be assumed. One layer of two tokens is built, which tells what is wrong with a file."""
         layers = self.layers or self.c.size("num_hidden_layers", "encoder_layers", normal=1)
-        apart = first_apart(self.c, self.family, layers) if self.family else layers
+        apart = first_apart(self.c, self.family, layers) if self.family and not sees(self.file, self.keys) else layers
         if self.family:
             kinds, experts = layers_of(self.c, self.family, layers)
         net = self.net(1, min(2, self.seq) if self.seq else 0, 1)
@@ -485,6 +501,8 @@ class Model:
     def graph(self):
         """The graph, in lines."""
         net = self.net(self.sizes["batch"], self.seq, self.layers)
+        if net.image > self.seq:
+            raise Bad(f"a sequence of {self.seq} is shorter than the tokens of an image, {net.image}")
         said = list(notes(self.name, self.file, self.keys, self.c, self.family))
         groups = self.c.find("n_group")
         more = {"router_nodes": self.c.find("topk_group")} if integer(groups) and groups > 1 else {}

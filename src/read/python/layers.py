@@ -18,6 +18,7 @@ class Net:
         self.causal, self.share, self.dropped = True, 0, False   # share: of attention's weights that dropout makes 0
         self.shape, self.dtype, self.root, self.shared = {}, {}, {}, {}   # shared: keys and values, by their shapes
         self.by_heads = set()   # what lies in memory head by head, not token by token
+        self.sees, self.image = None, 0   # what puts tokens of images in their places, and how many of a sample they are
         self.layer = 0, 1   # the one that is made, and how many there are
 
     @contextlib.contextmanager
@@ -235,7 +236,9 @@ class Net:
         kept = self.part(x, rest) if rest else None
         x = self.part(x, width) if rest else x
         path, self.path = self.path, []
-        waves = [self.given("rotary.%s%d" % (name, width), 1, 1, self.seq, width, kind="buffer") for name in ("cos", "sin")]
+        seq = self.shape[x][2]
+        own = width if seq == self.seq else f"{width}.{seq}"
+        waves = [self.given(f"rotary.{name}{own}", 1, 1, seq, width, kind="buffer") for name in ("cos", "sin")]
         self.path = path
         halves = self.parts(x, width // 2, width - width // 2)
         turned = self.join(self.map("neg.default", halves[1]), halves[0])
