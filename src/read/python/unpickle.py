@@ -65,6 +65,22 @@ def words(fault):
     return "the pickle is broken: " + str(fault)
 
 
+class Whole(io.BytesIO):
+    """Bytes that end where more is asked for: the slow one takes less for what it wanted."""
+
+    def read(self, size=-1):
+        got = super().read(size)
+        if len(got) < size:
+            raise EOFError
+        return got
+
+    def readline(self, size=-1):
+        got = super().readline(size)
+        if got[-1:] != b"\n":
+            raise EOFError
+        return got
+
+
 class Rest(io.RawIOBase):
     """A stream of which the beginning is read already. count: bytes that were taken."""
 
@@ -92,7 +108,7 @@ def load(data, stream):
     except Exception as fault:   # whatever it is, the pickle asked for it
         if len(data) > SLOW_MOST:
             raise Bad(f"before byte {rest.count}: {words(fault)}") from None
-    file = io.BytesIO(data)
+    file = Whole(data)
     slow = Slow(file, **TEXTS)
     try:
         return slow.load()
