@@ -143,7 +143,7 @@ static enum status check_verdict(struct check *check)
 	if (verdict_buffers_of(check, &room, &buffers, &fully_shard) != OK)
 		return fail_memory(check->error);
 	json_array_foreach(json_object_get(check->plan, "notes"), i, note) {
-		verdict.guess |= json_is_string(note) && strncmp(json_string_value(note), NOTE_GUESS, strlen(NOTE_GUESS)) == 0;
+		verdict.guess |= json_is_string(note) && note_is_guess(json_string_value(note));
 	}
 	verdict.cap = check->asked.value[K_memory] >= 0 ? check->asked.value[K_memory] : check->asked.device.machine.memory;
 	verdict.part[PART_BUFFERS] = groups * scenario_group_buffers(&check->asked);
@@ -310,8 +310,13 @@ enum status check_scenario(struct check *check)
 		TRY(value ? read_knob(check, (enum knob_id)id, value)
 				  : refuse(check->error, "not a plan file: the scenario lacks %s", knobs[id].name));
 	}
-	if (json_object_size(scenario) != KNOB_COUNT + 1)
-		return refuse(check->error, "not a plan file: the scenario has a knob that is not known");
+	const char *name;
+	const json_t *value;
+	json_object_foreach((json_t *)(uintptr_t)scenario, name, value) {
+		enum knob_id id = knob_find(name);
+		if ((id == KNOB_COUNT || strcmp(knobs[id].name, name) != 0) && strcmp(name, "pins") != 0)
+			return refuse(check->error, "not a plan file of this version: there is no knob %.40s; plan it again", name);
+	}
 	TRY(asked_read_pins(check, json_object_get(scenario, "pins")));
 	if (scenario_copy(&check->asked, &check->scenario) != OK)
 		return fail_memory(check->error);

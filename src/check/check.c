@@ -190,9 +190,8 @@ static enum status transform_graph(struct check *check)
 	enum status status = transformed ? OK : stage.store ? check->error->status : NO_MEMORY;
 	if (transformed) {
 		check->graph = graph_retain(transformed->graph);
-		/* What a search says on the way isn't said again for a decision that is made. */
-		if (!transformed->sharded &&
-			!(check->notes = arena_text(&check->arena, transformed->notes, strlen(transformed->notes))))
+		check->notes = arena_text(&check->arena, transformed->notes, strlen(transformed->notes));
+		if (!check->notes)
 			status = fail_memory(check->error);
 	}
 	if (status == OK)

@@ -14,13 +14,11 @@ enum {
 	GAPS = 64,
 	ORDERED = 128,
 	ON_RANKS = 256,
-	WHOLE = 512,
-	NOTED = 1024
+	WHOLE = 512
 };
 
 static const struct member_row ROWS[] = {
-	{ "", "tidemark version? graph input? scenario limited? memory order layout speed shard run? factors?", 0 },
-	{ "", "notes", NOTED },
+	{ "", "tidemark version? graph input? scenario notes limited? memory order layout speed shard run? factors?", 0 },
 	{ "", "recompute", RERUNS },
 	{ "", "host", HOST },
 	{ "graph", "name ops tensors storages fingerprint planned_fingerprint", 0 },
@@ -109,7 +107,6 @@ static unsigned plan_members_found(const struct check *check)
 		return ~0u;
 	bool whole = !json_is_true(json_object_get(check->plan, "limited"));
 	has |= whole ? WHOLE : 0;
-	has |= whole || !check->sharded ? NOTED : 0;
 	has |= check->sharded ? SPLIT : 0;
 	has |= check->recomputes ? RERUNS : 0;
 	has |= check->recomputes_to_cap ? CAPPED : 0;

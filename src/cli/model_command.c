@@ -16,27 +16,12 @@ struct request {
 
 /* ---- options ---- */
 
-/* Where a size is kept in the configuration, and its range. */
-static int64_t *size_field(struct model_config *config, int index, const char **name, int64_t *least, int64_t *most)
-{
-	int at = 0;
-#define X(field, low, high, help) \
-	if (at++ == index) { \
-		*name = #field; \
-		*least = low; \
-		*most = high; \
-		return &config->field; \
-	}
-	MODEL_SIZES(X)
-#undef X
-	return NULL;
-}
-
 static int set_size(struct request *request, int row, const char *text)
 {
-	const char *name = "";
-	int64_t least = 0, most = 0, *field = size_field(&request->config, row - OPTION_COUNT, &name, &least, &most);
-	return option_number(&request->line, row, model_number(name, text), least, most, field);
+	char name[32];
+	struct error error = { 0 };
+	return model_size(&request->config, option_rows[row].name, text, &error) == OK ? EXIT_FINE
+		: usage_error("model", "--%s %s: %s", option_name(&option_rows[row], name, sizeof name), text, error.text);
 }
 
 static int model_command_take_option(void *context, int row, const char *value)

@@ -2,6 +2,7 @@
 
 #include "hugging_face.h"
 #include "layers.h"
+#include "src/base/words.h"
 
 #define GPT2(count, width, head_count) { .family = FAMILY_GPT, .activation = ACTIVATION_TANH, .dropout = true, \
 	.tied = true, \
@@ -109,31 +110,59 @@ const struct model_preset *model_find(const char *name)
 	return NULL;
 }
 
-/* Attention in one kernel, dropout, fused kernels, the loss op by op: 0 or 1. */
-static bool models_switch(struct model_config *config, const char *name, long long value)
+/* A number, or one of the words that stand for 0, 1, ..., up to NULL. */
+static enum status models_take(const char *text, int64_t least, int64_t most, const char *const *word, int64_t *number,
+	struct error *error)
+{
+	char list[100] = "", *end;
+	struct words words = { list, sizeof list, 0 };
+	long long value = strtoll(text, &end, 10);
+	for (int i = 0; word && word[i]; i++) {
+		if (strcmp(word[i], text) == 0) {
+			*number = i;
+			return OK;
+		}
+		words_add(&words, "%s%s", i == 0 ? "" : word[i + 1] ? ", " : " or ", word[i]);
+	}
+	if (end == text || *end || value < least || value > most)
+		return word ? refuse(error, "expected %s", list)
+			: refuse(error, "expected a number from %lld to %lld", (long long)least, (long long)most);
+	*number = value;
+	return OK;
+}
+
+/* Attention in one kernel, dropout, fused kernels, the loss op by op: 0 or 1. NULL: none of these. */
+static bool *models_switch(struct model_config *config, const char *name)
 {
 	const struct {
 		const char *name;
 		bool *at;
 	} switches[] = { { "flash", &config->flash }, { "dropout", &config->dropout }, { "fused", &config->fused },
 		{ "eager_loss", &config->eager_loss } };
-	for (size_t i = 0; i < COUNT_OF(switches) && (value == 0 || value == 1); i++)
-		if (strcmp(name, switches[i].name) == 0) {
-			*switches[i].at = value == 1;
-			return true;
-		}
-	return false;
+	for (size_t i = 0; i < COUNT_OF(switches); i++)
+		if (strcmp(name, switches[i].name) == 0)
+			return switches[i].at;
+	return NULL;
 }
 
-const char *model_number(const char *size, const char *text)
+enum status model_size(struct model_config *config, const char *size, const char *text, struct error *error)
 {
 #define X(id, name) name,
-	static const char *const targets[] = { "all", "attention" }, *const bases[] = { ADAPTER_BASES(X) },
-							 *const digits[BASE_COUNT] = { "0", "1", "2", "3", "4" };
+	static const char *const targets[] = { "all", "attention", NULL }, *const bases[] = { ADAPTER_BASES(X) NULL };
 #undef X
-	int word = strcmp(size, "target") == 0 ? name_index(targets, 2, text)
-		: strcmp(size, "base") == 0 ? name_index(bases, BASE_COUNT, text) : -1;
-	return word >= 0 ? digits[word] : text;
+	const char *const *words = strcmp(size, "target") == 0 ? targets : strcmp(size, "base") == 0 ? bases : NULL;
+#define X(field, least, most, help) \
+	if (strcmp(size, #field) == 0) \
+		return models_take(text, least, most, words, &config->field, error);
+	MODEL_SIZES(X)
+#undef X
+	int64_t on;
+	bool *turned = models_switch(config, size);
+	if (!turned)
+		return refuse(error, "expected a size and its value, as in llama:layers=12:seq=4096");
+	TRY(models_take(text, 0, 1, NULL, &on, error));
+	*turned = on == 1;
+	return OK;
 }
 
 enum status model_sizes(struct model_config *config, const char *name, struct error *error)
@@ -142,22 +171,14 @@ enum status model_sizes(struct model_config *config, const char *name, struct er
 	for (const char *text = name + strcspn(name, ":"); *text == ':'; text += length) {
 		size_t word = strcspn(text + 1, "=:");
 		length = 1 + strcspn(text + 1, ":");
-		char size[32], given[32], *end;
+		char size[32], given[32];
+		struct error why = { 0 };
 		PRINT_TO(size, "%.*s", (int)SMALLER(word, sizeof size - 1), text + 1);
 		PRINT_TO(given, "%.*s", (int)SMALLER(length - 1 - word, sizeof given - 1), text + 1 + word);
-		const char *number = model_number(size, given + (*given == '='));
-		long long value = strtoll(number, &end, 10);
-		bool whole = *given == '=' && end > number && !*end, known = whole && models_switch(config, size, value);
-#define X(field, least, most, help) \
-		if (whole && strcmp(size, #field) == 0 && value >= least && value <= most) { \
-			config->field = value; \
-			known = true; \
-		}
-		MODEL_SIZES(X)
-#undef X
-		if (!known)
-			return refuse(error, "%.*s: expected a size and its value, as in llama:layers=12:seq=4096",
-				(int)length - 1, text + 1);
+		for (char *at = size; *at; at++)
+			*at = *at == '-' ? '_' : *at;
+		if (model_size(config, *given == '=' ? size : "", given + (*given == '='), &why) != OK)
+			return refuse(error, "%.*s: %s", (int)length - 1, text + 1, why.text);
 	}
 	return OK;
 }

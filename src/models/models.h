@@ -111,8 +111,8 @@ const struct model_preset *model_find(const char *name);
 /* Other sizes, behind the name: "llama:layers=12:seq=4096", and flash, dropout, fused and eager_loss of 0 or 1.
  * BAD_INPUT: a word that is none. */
 enum status model_sizes(struct model_config *config, const char *name, struct error *error);
-/* The number that a word stands for, of target=attention "1"; the text itself of all other values. */
-const char *model_number(const char *size, const char *text);
+/* One of them, a number, or a word, as of target=attention. BAD_INPUT: *error says what is expected. */
+enum status model_size(struct model_config *config, const char *size, const char *text, struct error *error);
 
 /* The forward graph of a configuration. NULL with *status and *error: BAD_INPUT for sizes that don't fit together
  * (hidden not a multiple of heads, ...), NO_MEMORY. O(ops). */

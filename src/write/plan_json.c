@@ -80,25 +80,25 @@ static void write_scenario(const struct scenario *scenario, struct json *json)
 	json_close(json);
 }
 
-/* A line of the notes each. */
+/* A line of the notes each. A plan that was cut short doesn't follow from its scenario alone, and `check` doesn't plan
+ * it again: what only that shows of a search is left out; what is guessed doesn't come from one. */
 static void write_notes(const struct plan *plan, struct json *json)
 {
+	bool guesses = plan->sharded && plan_cut_short(plan);
 	json_new_line(json, 1);
 	json_open_array(json, "notes");
 	for (const char *at = plan->notes; *at; at += strcspn(at, "\n") + 1) {
 		char text[2000];
 		PRINT_TO(text, "%.*s", (int)strcspn(at, "\n"), at);
-		json_write_text(json, NULL, text);
+		if (!guesses || note_is_guess(text))
+			json_write_text(json, NULL, text);
 	}
 	json_close(json);
 }
 
-/* A plan that was cut short doesn't follow from its scenario alone, and `check` doesn't plan it again: what only that
- * shows of the search is left out. */
 static void write_limited(const struct plan *plan, struct json *json)
 {
-	if (!plan->sharded || !plan_cut_short(plan))
-		write_notes(plan, json);
+	write_notes(plan, json);
 	if (!plan_cut_short(plan))
 		return;
 	json_new_line(json, 1);

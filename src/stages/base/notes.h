@@ -1,6 +1,7 @@
 /* notes.h: what is told with a plan, line by line. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define NOTES_BYTES 2000
@@ -15,3 +16,5 @@ void note(char notes[NOTES_BYTES], const char *format, ...) __attribute__((forma
 /* "guess: the workspace of 2 ops is scaled like their tensors, ...": all that is guessed, for a line of a table; ""
  * where nothing is. Returns text. */
 char *notes_guesses(const char *notes, char text[GUESSES_BYTES]);
+/* Whether a line is of what is guessed. */
+bool note_is_guess(const char *line);

@@ -112,6 +112,11 @@ Test(adapters, what_cannot_be_adapted_is_refused)
 	cr_assert_eq(model_sizes(&plain, "gpt2:lora=8:target=attention:base=int8", &error), OK);
 	cr_assert(plain.lora == 8 && plain.target == 1 && plain.base == BASE_INT8);
 	cr_assert_eq(model_sizes(&plain, "gpt2:base=nf5", &error), BAD_INPUT);
+	cr_assert_str_eq(error.text, "base=nf5: expected bf16, fp32, nf4, int8 or fp8");
+	cr_assert_eq(model_sizes(&plain, "gpt2:lora=0", &error), BAD_INPUT);
+	cr_assert_str_eq(error.text, "lora=0: expected a number from 1 to 65536");
+	cr_assert_eq(model_sizes(&plain, "llama:kv-heads=4", &error), OK);
+	cr_assert_eq(plain.kv_heads, 4);
 }
 
 Test(adapters, survive_refused_memory)
