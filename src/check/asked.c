@@ -315,7 +315,7 @@ enum status check_scenario(struct check *check)
 	json_object_foreach((json_t *)(uintptr_t)scenario, name, value) {
 		enum knob_id id = knob_find(name);
 		if ((id == KNOB_COUNT || strcmp(knobs[id].name, name) != 0) && strcmp(name, "pins") != 0)
-			return refuse(check->error, "not a plan file of this version: there is no knob %.40s; plan it again", name);
+			return refuse(check->error, "not a plan file of this version, which has no knob %.40s; plan it again", name);
 	}
 	TRY(asked_read_pins(check, json_object_get(scenario, "pins")));
 	if (scenario_copy(&check->asked, &check->scenario) != OK)

@@ -120,9 +120,11 @@ static struct factors *transform_find_factors(struct job *job, bool *owned)
 		return NULL;
 	}
 	size_t bytes = factors->arena.bytes;
-	*owned = bytes > (size_t)value(job, K_store) / 8;   /* a small store has better uses */
+	const atomic_bool *cancel = job->stage->control->cancel;   /* the store keeps nothing then */
+	*owned = cancel && atomic_load(cancel);
+	*owned |= bytes > (size_t)value(job, K_store) / 8;   /* a small store has better uses */
 	if (!*owned && !store_keep(job->stage->store, &key, factors, bytes, release_factors)) {
-		fail_memory(job->error);
+		fail_status(job->error, cancel && atomic_load(cancel) ? CANCELLED : NO_MEMORY);
 		return NULL;
 	}
 	return factors;
