@@ -210,7 +210,7 @@ static enum input_kind json_kind(const struct view *view)
 		return INPUT_TIMELINE;
 	if (is_message(*view)) /* "[rank0]: ..." and "[2026-..." begin as lists do */
 		return INPUT_MESSAGE;
-	return detect_contains(view, "\"model_type\"") ? INPUT_CONFIG : INPUT_JSON;
+	return detect_contains(view, "\"model_type\"") || detect_contains(view, "\"_class_name\"") ? INPUT_CONFIG : INPUT_JSON;
 }
 
 /* Some column is called lower and some other upper. */

@@ -28,7 +28,7 @@ NAMES = {
     "kv_rank": ("kv_lora_rank",),
     "mtp_layers": ("num_nextn_predict_layers",),
     "value_width": ("v_head_dim",),
-    "image": ("image_size",),
+    "image": ("image_size", "sample_size"),
     "patch": ("patch_size",),
     "channels": ("num_channels",),
     "types": ("type_vocab_size",),
@@ -156,7 +156,8 @@ class Config:
         """Words of `tidemark model` for the sizes that there are."""
         for size, names in NAMES.items():
             value = layers if size == "layers" else self.find(*names)
-            if size != "positions" and integer(value) and 1 <= value <= MOST.get(size, LARGEST):
+            least = 32 if size == "image" else 1   # smaller ones stay as the file has them
+            if size != "positions" and integer(value) and least <= value <= MOST.get(size, LARGEST):
                 yield ":%s=%d" % (size, value)
         yield ":seq=%d:batch=1" % seq if seq else ":batch=1"
 

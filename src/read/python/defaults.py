@@ -126,4 +126,6 @@ vit {"hidden_size":768,"num_hidden_layers":12,"num_attention_heads":12,"intermed
 t5 {"is_encoder_decoder":true,"vocab_size":32128,"d_model":512,"d_kv":64,"d_ff":2048,"num_layers":6,"num_heads":8,"relative_attention_num_buckets":32,"dropout_rate":0.1,"feed_forward_proj":"relu","is_decoder":false,"tie_word_embeddings":true}
 mt5 {"is_encoder_decoder":true,"vocab_size":250112,"d_model":512,"d_kv":64,"d_ff":1024,"num_layers":8,"num_heads":6,"relative_attention_num_buckets":32,"dropout_rate":0.1,"feed_forward_proj":"gated-gelu","tie_word_embeddings":true,"is_decoder":false}
 umt5 {"is_encoder_decoder":true,"vocab_size":250112,"d_model":512,"d_kv":64,"d_ff":1024,"num_layers":8,"num_heads":6,"relative_attention_num_buckets":32,"dropout_rate":0.1,"feed_forward_proj":"gated-gelu","is_decoder":false,"tie_word_embeddings":true}
+FluxTransformer2DModel {"sample_size":128,"patch_size":1,"in_channels":64,"num_layers":19,"num_single_layers":38,"attention_head_dim":128,"num_attention_heads":24,"joint_attention_dim":4096,"pooled_projection_dim":768,"guidance_embeds":false}
+SD3Transformer2DModel {"sample_size":128,"patch_size":2,"in_channels":16,"num_layers":18,"attention_head_dim":64,"num_attention_heads":18,"joint_attention_dim":4096,"caption_projection_dim":1152,"pooled_projection_dim":2048,"out_channels":16}
 """

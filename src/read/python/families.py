@@ -6,6 +6,7 @@ What a family has is a row of FAMILIES: its kinds of layers, and what is special
 """
 from config import MOST, NAMES, Config, described
 from decoders import build, first_apart, layers_of
+from diffusion import DIFFUSION, TEXT
 from draft import Bad, integer, items, read_json, text_member
 from encoders import ENCODERS
 from layers import Net
@@ -295,7 +296,7 @@ KIN = {"gemma3n": "gemma3n_text", "qwen3_5": "qwen3_5_text", "qwen3_5_moe": "qwe
        "glm4v_text": "glm4", "glm4v_moe_text": "glm4_moe"}
 FAMILIES["llama4_text"]["mix"]["chunked_attention"] = FAMILIES["llama4_text"]["mix"]["full_attention"]
 TOWERS = {**TOWERS, "siglip": (siglip, "SiglipModel")}
-BUILDERS = {**TOWERS, **ENCODERS}
+BUILDERS = {**TOWERS, **ENCODERS, **DIFFUSION}
 
 
 # ---- which family ----
@@ -314,6 +315,11 @@ def known(name):
 
 def find(file):
     """The family and the keys of a file: of a model of several parts those of its text model."""
+    if "_class_name" in file and "model_type" not in file:
+        named = file["_class_name"]
+        if not isinstance(named, str) or named not in DIFFUSION:
+            raise Bad(f"_class_name is {described(named)}: of diffusers' models only {', '.join(DIFFUSION)} are built in")
+        return named, file
     if "model_type" not in file:
         raise Bad("model_type is missing: not the config.json of a Hugging Face model")
     named, part = file["model_type"], file.get("text_config")
@@ -389,6 +395,10 @@ def sees(file, keys):
 
 def notes(name, file, keys, c, family):
     """What had to be assumed, a line each."""
+    if name in DIFFUSION:
+        yield (f"latents of {c.size('image_size', 'sample_size')} x {c.size('image_size', 'sample_size')}, as many tokens of text "
+               "as the sequence says; the mean square of the error is the loss")
+        return
     if name in BUILDERS:
         if name in TOWERS:
             if name == "siglip":
@@ -459,6 +469,7 @@ class Model:
             check_settings(self.name, self.family, self.c)
         c, names = self.c, ("max_target_positions",) if self.name == "whisper" else ("max_position_embeddings", "n_positions")
         most = c.size(*names, normal=77 if self.name in TOWERS else 2048, least=2 if self.family else 1)
+        most = TEXT.get(self.name, most)
         self.seq = 0 if self.name == "vit" else self.sizes["seq"] or min(SEQ_MOST, most)
         self.layers = self.count_layers()
 
