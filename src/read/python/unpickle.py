@@ -40,14 +40,15 @@ def refusal(name):
     return refuse
 
 
+def frame(machine):
+    """A frame is no more than bytes that are read at once: one that is longer than the file hides no other fault."""
+    machine.read(8)
+
+
 class Slow(pickle._Unpickler):   # pylint: disable=protected-access
     """Python's own, in Python."""
-    dispatch = {**pickle._Unpickler.dispatch, **{getattr(pickle, name)[0]: refusal(name) for name in CALLS}}
-
-    def place(self, file):
-        """The byte it has come to: what a frame holds is read from the file at once."""
-        frame = self._unframer.current_frame
-        return file.tell() - (len(frame.getbuffer()) - frame.tell() if frame else 0)
+    dispatch = {**pickle._Unpickler.dispatch, pickle.FRAME[0]: frame,
+                **{getattr(pickle, name)[0]: refusal(name) for name in CALLS}}
 
 
 def words(fault):
@@ -113,4 +114,4 @@ def load(data, stream):
     try:
         return slow.load()
     except Exception as fault:
-        raise Bad(f"byte {slow.place(file)}: {words(fault)}") from None
+        raise Bad(f"byte {file.tell()}: {words(fault)}") from None
