@@ -12,7 +12,7 @@ from encoders import ENCODERS
 from layers import Net
 from mixers import (attention, delta_rule, kimi_delta, latent, lightning, mamba1, mamba2, short_conv)
 from towers import TOWERS
-from vision import SEEING, put_images, siglip
+from vision import SAID, SEEING, put_images, siglip
 
 SEQ_MOST = 8192
 KEPT = "kernels keep what goes into them: a causal convolution, linear attention or a state-space scan is one op"
@@ -410,8 +410,8 @@ def notes(name, file, keys, c, family):
                 c.size("vocab_size") * c.size("d_model")))
         return
     if sees(file, keys):
-        yield ("one image a sample, its tokens among the sequence's; attention among an image's tokens is counted as the "
-               "text's, the tower's dropout is left out")
+        yield (f"one image a sample{SAID.get(file['model_type'], '')}, its tokens among the sequence's; attention among an "
+               "image's tokens is counted as the text's, the tower's dropout is left out")
     elif keys is not file or "vision_config" in file:
         yield f"the text model alone ({name}): what makes tokens of images or sound is left out"
     yield from family.get("says", ())

@@ -10,6 +10,11 @@ QWEN3 = {"depth": 27, "hidden_size": 1152, "intermediate_size": 4304, "num_heads
          "patch_size": 16, "in_channels": 3, "spatial_merge_size": 2, "temporal_patch_size": 2,
          "out_hidden_size": 3584, "num_position_embeddings": 2304,
          "deepstack_visual_indexes": [8, 16, 24]}
+QWEN2 = {"depth": 32, "hidden_size": 3584, "intermediate_size": 3420, "num_heads": 16, "patch_size": 14,
+         "in_channels": 3, "spatial_merge_size": 2, "temporal_patch_size": 2, "out_hidden_size": 3584}
+LLAMA4 = {"hidden_size": 768, "intermediate_size": 5632, "num_hidden_layers": 34, "num_attention_heads": 16,
+          "image_size": 448, "patch_size": 14, "projector_input_dim": 4096, "projector_output_dim": 4096,
+          "vision_output_dim": 7680, "pixel_shuffle_ratio": 0.5}
 
 
 def part(c, name, normal):
@@ -144,13 +149,66 @@ def llava_images(net, file, hidden):
         return net.linear("linear_2", x, hidden, bias), []
 
 
-def qwen_patches(net, c, count):
+def llama4_images(net, file, hidden):
+    """Llama 4: one tile a sample; each square of four patches becomes a token."""
+    c, b = part(file, "vision_config", LLAMA4), net.batch
+    wide, size, side = c.size("hidden_size"), c.size("patch_size"), c.size("image_size")
+    across, heads, channels = side // size, c.size("num_attention_heads"), c.size("num_channels", normal=3)
+    if c.find("pixel_shuffle_ratio") != 0.5 or across % 2 or not across:
+        raise Bad("pixel_shuffle_ratio: only 0.5, of an even number of patches along a side, is covered")
+    count, inner, out = across ** 2, c.size("intermediate_size"), c.size("vision_output_dim")
+    if {c.size("projector_input_dim"), c.size("projector_output_dim")} != {out}:
+        raise Bad(f"vision_output_dim is {out}: expected projector_input_dim and projector_output_dim to be the same")
+    if inner != 4 * wide:
+        raise Bad(f"intermediate_size of vision_config is {inner}: expected four patches, {4 * wide}")
+    with net.inside("vision_model"):
+        pixels = net.given("pixel_values", b, channels, side, side, kind="input")
+        cut = net.op("aten.im2col.default", [pixels], (b, channels * size * size, count))
+        cut = net.op("aten.permute.default", [cut], (b, count, channels * size * size), view=True)
+        x = net.linear("patch_embedding.linear", net.map("clone.default", cut), wide)
+        last = net.op("aten.expand.default", [net.given("class_embedding", wide)], (b, 1, wide), view=True)
+        x = net.op("aten.cat.default", [x, last], (b, count + 1, wide))
+        x = net.norm("layernorm_pre", net.add(x, net.given("positional_embedding_vlm", count + 1, wide)), "layer")
+        for i in range(c.size("num_hidden_layers")):
+            with net.inside(f"layers.{i}"):
+                y = net.norm("input_layernorm", x, "layer")
+                q, k, v = (net.heads(net.linear(one, y, wide, True), heads) for one in ("q_proj", "k_proj", "v_proj"))
+                q, k = (net.turn(one, wide // heads) for one in (q, k))
+                x = net.add(x, net.linear("o_proj", net.attend(q, k, v), wide, True))
+                x = net.add(x, net.plain("mlp", net.norm("post_attention_layernorm", x, "layer"), inner, True))
+        x = net.norm("layernorm_post", x, "layer")
+        x = net.op("aten.slice.Tensor", [x], (b, count, wide), view=True)
+        x = net.view(net.map("clone.default", x), b, count // 4, 4 * wide)   # squares beside each other
+        with net.inside("vision_adapter"):
+            x = net.act("gelu", net.linear("fc2", net.act("gelu", net.linear("fc1", x, out)), out))
+    return net.linear("multi_modal_projector.linear_1", x, hidden), []
+
+
+def qwen2_5_images(net, file, hidden):
+    """Qwen2.5-VL: an image of 32 x 32 patches, as the file says none."""
+    c, count = part(file, "vision_config", QWEN2), 32 * 32
+    square, wide, heads = c.size("spatial_merge_size") ** 2, c.size("hidden_size"), c.size("num_heads")
+    if count % square or c.size("out_hidden_size") != hidden or wide % heads:
+        raise Bad(f"vision_config: expected out_hidden_size {hidden}, the text's, and squares that divide 32 x 32")
+    with net.inside("visual"):
+        x = qwen_patches(net, c, count, False)
+        for i in range(c.size("depth")):
+            with net.inside(f"blocks.{i}"):
+                x = net.add(x, qwen_attention(net, net.norm("norm1", x), c))
+                x = net.add(x, net.gated("mlp", net.norm("norm2", x), c.size("intermediate_size"), True))
+        with net.inside("merger"):
+            x = net.view(net.norm("ln_q", x), net.batch, count // square, square * wide)
+            return net.linear("mlp.2", net.act("gelu", net.linear("mlp.0", x, square * wide, True)), hidden, True), []
+
+
+def qwen_patches(net, c, count, bias=True):
     """Patches of a few frames each, as rows that the processor cut."""
     b, wide = net.batch, c.size("hidden_size")
     size, times = c.size("patch_size"), c.size("temporal_patch_size")
     cut = c.size("in_channels", "in_chans", normal=3), times, size, size
     pixels = net.view(net.given("pixel_values", b, count, cut[0] * times * size * size, kind="input"), b * count, *cut)
-    weights = [net.given("patch_embed.proj.weight", wide, *cut), net.given("patch_embed.proj.bias", wide)]
+    weights = [net.given("patch_embed.proj.weight", wide, *cut)]
+    weights += [net.given("patch_embed.proj.bias", wide)] if bias else []
     return net.view(net.op("aten.convolution.default", [pixels, *weights], (b * count, wide, 1, 1, 1)), b, count, wide)
 
 
@@ -166,17 +224,15 @@ def qwen_merger(net, name, x, c, hidden, behind=False):
         return net.linear("linear_fc2", x, hidden, True)
 
 
-def qwen_layer(net, x, c):
-    """A layer of a Qwen tower: one product of queries, keys and values, turned by places."""
+def qwen_attention(net, x, c):
+    """Attention of a Qwen tower: one product of queries, keys and values, turned by places."""
     wide, heads = net.shape[x][-1], c.size("num_heads")
     if wide % heads or wide // heads % 4:
         raise Bad(f"hidden_size of vision_config is {wide}: expected a multiple of 4 for each of {heads} heads")
     with net.inside("attn"):
-        both = net.linear("qkv", net.norm("norm1", x, "layer"), 3 * wide, True)
-        q, k, v = (net.heads(one, heads) for one in net.parts(both, wide, wide, wide))
+        q, k, v = (net.heads(one, heads) for one in net.parts(net.linear("qkv", x, 3 * wide, True), wide, wide, wide))
         q, k = (net.turn(one, wide // heads) for one in (q, k))
-        x = net.add(x, net.linear("proj", net.attend(q, k, v), wide, True))
-    return net.add(x, net.plain("mlp", net.norm("norm2", x, "layer"), c.size("intermediate_size"), True))
+        return net.linear("proj", net.attend(q, k, v), wide, True)
 
 
 def qwen3_images(net, file, hidden):
@@ -198,14 +254,20 @@ def qwen3_images(net, file, hidden):
         x = net.add(x, net.op("aten.sum.dim_IntList", [places], (net.batch, count, wide)))
         for i in range(c.size("depth")):
             with net.inside(f"blocks.{i}"):
-                x = qwen_layer(net, x, c)
+                x = net.add(x, qwen_attention(net, net.norm("norm1", x, "layer"), c))
+                y = net.norm("norm2", x, "layer")
+                x = net.add(x, net.plain("mlp", y, c.size("intermediate_size"), True))
             if i in deep:
                 more.append(qwen_merger(net, f"deepstack_merger_list.{deep.index(i)}", x, c, hidden, True))
         return qwen_merger(net, "merger", x, c, hidden), more
 
 
 SEEING = {"gemma3": gemma_images, "paligemma": paligemma_images, "llava": llava_images, "qwen3_vl": qwen3_images,
-          "qwen3_vl_moe": qwen3_images}
+          "qwen3_vl_moe": qwen3_images, "qwen2_5_vl": qwen2_5_images, "llama4": llama4_images}
+# How large that image is, where no key says it in pixels.
+SAID = {"qwen2_5_vl": " (32 x 32 patches, windows of the tower counted as attention to all)",
+        "qwen3_vl": " (as many patches as num_position_embeddings)",
+        "qwen3_vl_moe": " (as many patches as num_position_embeddings)"}
 
 
 def put(net, x, images):
