@@ -244,7 +244,7 @@ def further(net, x, c, family, where, labels):
 def build(net, c, family, layers):
     """The whole forward pass."""
     hidden, words, norm = c.size(*NAMES["hidden"]), c.size("vocab_size", least=2), family.get("norm", "rms")
-    net.causal = not family.get("sees_all")
+    net.causal, net.narrow_loss = not family.get("sees_all"), family.get("narrow_loss", False)
     kinds, experts = layers_of(c, family, layers)
     x, ids = embedded(net, c, family, hidden, words)
     labels = net.given("labels", net.batch, net.seq, kind="input", dtype="i64")

@@ -68,14 +68,27 @@ def t5_bias(net, c, heads):
     return net.op("aten.unsqueeze.default", [bias], (1, heads, s, s), view=True)
 
 
-def t5_attention(net, name, x, memory, c, bias):
+def t5_mask(net, heads, bias, causal):
+    """What one layer's kernel adds to its scores, and keeps: a copy of the bias, in a decoder where a token sees another;
+    zeros without a bias."""
+    if net.fused:
+        return bias
+    s = net.seq
+    if not bias:
+        return net.op("aten.zeros.default", [], (1, heads, s, s), dtypes=(net.float,))
+    if causal:
+        bias = net.op("aten.where.self", [net.seen(1, s), bias], net.shape[bias], dtypes=(net.float,))
+    return net.map("clone.default", bias)
+
+
+def t5_attention(net, name, x, memory, c, mask):
     """Attention of x to itself or to what is encoded, with the residual connection."""
     hidden, heads, head = net.shape[x][-1], c.size(*NAMES["heads"]), c.size("d_kv")
     with net.inside(name):
-        y = net.norm("layer_norm", x)
+        y = net.norm("layer_norm", x, "t5")
         q, k, v = (net.heads(net.linear(one, of, heads * head), heads) for one, of in (("q", y), ("k", memory or y), (
             "v", memory or y)))
-        y = net.linear("o", net.written_out(q, k, v, bias, False, False), hidden)
+        y = net.linear("o", net.attend(q, k, v, mask, False), hidden)
         return net.add(x, net.drop(y, net.share))
 
 
@@ -96,17 +109,20 @@ def t5_stack(net, name, x, memory, c, layers):
     heads, inner, (gated, act) = c.size(*NAMES["heads"]), c.size("d_ff"), t5_kinds(c)
     each = c.file.get("model_type") == "umt5"   # distances have a bias in every layer, else in the first alone
     with net.inside(name):
-        x, bias = net.drop(x, net.share), None if each else t5_bias(net, c, heads)
+        x, bias, zeros = net.drop(x, net.share), None if each else t5_bias(net, c, heads), None
         for i in range(layers):
             with net.inside(f"layers.{i}"):
-                x = t5_attention(net, "self_attention", x, None, c, t5_bias(net, c, heads) if each else bias)
-                x = t5_attention(net, "cross_attention", x, memory, c, None) if memory else x
-                y = net.norm("layer_norm", x)
+                mask = t5_mask(net, heads, t5_bias(net, c, heads) if each else bias, memory)
+                x = t5_attention(net, "self_attention", x, None, c, mask)
+                if memory:
+                    zeros = zeros if zeros and not each else t5_mask(net, heads, None, False)
+                    x = t5_attention(net, "cross_attention", x, memory, c, zeros)
+                y = net.norm("layer_norm", x, "t5")
                 with net.inside("mlp"):
                     y, up = net.act(act, net.linear("wi_0", y, inner)), net.linear("wi_1", y, inner) if gated else None
                     y = net.linear("wo", net.drop(net.times(y, up) if gated else y, net.share), net.shape[x][-1])
                 x = net.add(x, net.drop(y, net.share))
-        return net.drop(net.norm("final_layer_norm", x), net.share)
+        return net.drop(net.norm("final_layer_norm", x, "t5"), net.share)
 
 
 def t5(net, c, asked):
@@ -119,7 +135,7 @@ def t5(net, c, asked):
     for key, only in (("is_encoder_decoder", True), ("is_decoder", False)):
         if c.on(key, normal=only) != only:
             raise Bad(f"{key} is {described(c.find(key))}: only {described(only)} is covered")
-    net.share, b, s = c.share("dropout_rate"), net.batch, net.seq
+    net.share, net.narrow_loss, b, s = c.share("dropout_rate"), True, net.batch, net.seq
     ids, targets, labels = (net.given(name, b, s, kind="input", dtype="i64") for name in ("ids", "decoder_ids", "labels"))
     x, table = net.table("shared", words, hidden, ids), "shared.weight"
     memory = t5_stack(net, "encoder", x, None, c, layers)

@@ -201,7 +201,7 @@ NO_BIASES = {"attention_bias": False, "mlp_bias": False}
 SILU = {"hidden_act": "silu"}
 WHOLE, LATE, NORMED = {"norms": "whole"}, {"norms": "whole", "cast": "late"}, {"norms": "head"}
 BESIDE = {"experts": {"sigmoid": True}, "only": SILU, "further": True}
-BERT = {**OLD, "form": "post", "positions": 0, "first_norm": True, "last_norm": False, "types": True, "sees_all": True,
+BERT = {**OLD, "form": "post", "positions": 0, "first_norm": True, "last_norm": False, "types": True, "sees_all": True, "narrow_loss": True,
         "dense": {"gated": False, "bias": True, "normal": "gelu"}, "head": (masked_head,), "head_bias": True,
         "mix": {"full_attention": (attention, {**BIASED, "equal_heads": True})},
         "only": {"is_decoder": False, "add_cross_attention": False, "tie_word_embeddings": True,
@@ -211,11 +211,10 @@ MULTIPLIED = "products of residuals, scores and logits by a constant are left ou
 TURNED = "every layer turns its queries and keys, also those that the library leaves without positions"
 FURTHER = ("modules that predict further tokens (num_nextn_predict_layers) are there, as they are trained; the library's class "
            "leaves them out")
-PACKED = "queries, keys and values are three products where the library writes one"
 FAMILIES.update({
-    "gpt2": {**OLD, "positions": 0, "mix": {"full_attention": (attention, {**BIASED, "equal_heads": True})},
+    "gpt2": {**OLD, "positions": 0, "mix": {"full_attention": (attention, {**BIASED, "equal_heads": True, "packed": True})},
              "dense": {"gated": False, "bias": True, "normal": "gelu_new"},
-             "drop": ("embd_pdrop", "attn_pdrop", "resid_pdrop", "resid_pdrop"), "says": (PACKED,),
+             "drop": ("embd_pdrop", "attn_pdrop", "resid_pdrop", "resid_pdrop"),
              "only": {"add_cross_attention": False, "scale_attn_by_inverse_layer_idx": False, "reorder_and_upcast_attn": False,
                       "scale_attn_weights": True, "pruned_heads": {}}},
     "opt": {**OLD, "positions": 2, "mix": {"full_attention": (attention, BIASED)}, "drop": ("dropout", "attention_dropout",
@@ -270,7 +269,7 @@ FAMILIES.update({
     "arcee": kin(ROT, dense=PLAIN), "jais2": kin(ROT, norm="layer", dense=PLAIN),
     "nemotron": kin({"rotary": 0.5}, norm="layer", dense=PLAIN),
     "gptj": kin({"bias": False, "turn_key": "rotary_dim", "equal_heads": True}, **GPTJ),
-    "codegen": kin({"packed": True, "bias": False, "turn_key": "rotary_dim", "equal_heads": True}, says=(PACKED,), **GPTJ),
+    "codegen": kin({"packed": True, "bias": False, "turn_key": "rotary_dim", "equal_heads": True}, **GPTJ),
     "glm4_moe": kin({"loose": True, "bias": "attention_bias", "out_bias": False, "norms": "head", "asks": "use_qk_norm", "rotary": 0.5},
                     sparse={"first": 1}, says=(FURTHER,), **BESIDE),
     "dots1": kin({**ROT, **NORMED}, **BESIDE),

@@ -16,6 +16,7 @@ class Net:
         self.eager_loss, self.drops = asked.get("loss") == "eager", asked.get("dropout") != "0"
         self.float = asked.get("dtype", "f32")   # of parameters; what the library computes in fp32 is cast
         self.causal, self.share, self.dropped = True, 0, False   # share: of attention's weights that dropout makes 0
+        self.narrow_loss = False   # of logits that the library doesn't cast
         self.shape, self.dtype, self.root, self.shared = {}, {}, {}, {}   # shared: keys and values, by their shapes
         self.by_heads = set()   # what lies in memory head by head, not token by token
         self.sees, self.image = None, 0   # what puts tokens of images in their places, and how many of a sample they are
@@ -134,14 +135,15 @@ class Net:
             return self.view(made, *shape[:-1], out)
 
     def norm(self, name, x, kind="rms", width=None):
-        """An RMSNorm, cast behind its weights ("late"), one whose weights stand around 1 ("gemma"), a LayerNorm ("layer"), one without a bias ("torch"), which some
-        write out ("scale"), or without parameters ("none")."""
+        """An RMSNorm, cast behind its weights ("late"), one whose root alone is of fp32 ("t5") or whose weights stand around 1
+        ("gemma"), a LayerNorm ("layer"), one without a bias ("torch"), which some write out ("scale"), or without
+        parameters ("none")."""
         with self.inside(name):
             shape, few = self.shape[x], self.shape[x][:-1] + (1,)
             weight = self.given("weight", width or shape[-1]) if kind != "none" else None
-            if kind in ("rms", "late", "gemma") and self.fused:
+            if kind in ("rms", "late", "gemma", "t5") and self.fused:
                 return self.op("aten._fused_rms_norm.default", [x, weight], shape, few, dtypes=(self.float, "f32"))
-            if kind in ("rms", "late", "gemma", "scale") and not self.fused:
+            if kind in ("rms", "late", "gemma", "t5", "scale") and not self.fused:
                 return self.norm_written_out(x, weight, kind)
             bias = self.given("bias", shape[-1]) if kind == "layer" else None
             x = self.cast(x) if kind == "none" and not self.fused else x
@@ -151,17 +153,18 @@ class Net:
 
     def norm_written_out(self, x, weight, kind):
         """As the library's classes have it, a kernel for each of its ops."""
-        few, x = self.shape[x][:-1] + (1,), self.cast(x)
+        few, narrow, x = self.shape[x][:-1] + (1,), x, self.cast(x)
         if kind == "scale":
             mean = self.op("aten.mean.dim", [x], few)
             square = self.map("pow.Tensor_Scalar", self.op("aten.sub.Tensor", [x, mean], self.shape[x]))
         else:
             square = self.map("pow.Tensor_Scalar", x)
         root = self.map("rsqrt.default", self.map("add.Tensor", self.op("aten.mean.dim", [square], few)))
-        made = self.times(self.op("aten.sub.Tensor", [x, mean], self.shape[x]) if kind == "scale" else x, root)
+        x = self.op("aten.sub.Tensor", [x, mean], self.shape[x]) if kind == "scale" else x
+        made = self.times(root, narrow) if kind == "t5" else self.times(x, root)
         if kind == "gemma":
             weight = self.map("add.Tensor", self.cast(weight))
-        if kind == "rms":   # the others multiply in fp32
+        if kind in ("rms", "t5"):   # the others multiply in fp32
             return self.times(weight, self.cast(made, self.float))
         return self.cast(self.times(made, self.cast(weight) if kind == "scale" else weight), self.float)
 
@@ -249,14 +252,18 @@ class Net:
         self.by_heads.add(x)
         return x
 
-    def masked(self, q, k, v):
+    def seen(self, b, columns):
+        """What each token sees: [b, 1, s, columns], one for all layers."""
+        path, self.path = self.path, []
+        seen = self.given("mask", b, 1, self.seq, columns, kind="buffer", dtype="bool")
+        self.path = path
+        return seen
+
+    def masked(self, q, k, v, mask=None):
         """Attention in the kernel that takes a mask, which the library makes in every layer and autograd keeps."""
         b, heads, s, _ = self.shape[q]
         columns, width = self.shape[k][2], self.shape[v][3]
-        path, self.path = self.path, []
-        seen = self.given("mask", b, 1, s, columns, kind="buffer", dtype="bool")
-        self.path = path
-        mask = self.op("aten.where.self", [seen], (b, 1, s, columns), dtypes=(self.float,))
+        mask = mask or self.op("aten.where.self", [self.seen(b, columns)], (b, 1, s, columns), dtypes=(self.float,))
         made = self.op("aten._scaled_dot_product_efficient_attention.default", [q, k, v, mask], (b, heads, s, width),
                        (b, heads, s), (), (), dtypes=(self.dtype[q], "f32", "i64", "i64"))
         made = self.op("aten.permute.default", [made], (b, s, heads, width), view=True)
@@ -264,9 +271,11 @@ class Net:
 
     def attend(self, q, k, v, mask=None, scaled=True, capped=False):
         """Softmax attention, in one kernel or written out: [b, heads, s, d] -> [b, s, heads * d]. mask: what is added to the
-        scores, which one kernel doesn't take."""
+        scores, which FlashAttention doesn't take."""
         b, heads, s, head = self.shape[q]
         columns, width = self.shape[k][2], self.shape[v][3]
+        if mask and self.flash and not self.fused:
+            return self.masked(q, k, v, mask)
         if not self.flash or mask or (capped and not self.fused):
             return self.written_out(q, k, v, mask, scaled, capped)
         made = self.op("aten._scaled_dot_product_flash_attention.default", [q, k, v], (b, heads, s, width), (b, heads, s),
@@ -338,8 +347,8 @@ class Net:
         if self.fused and not self.eager_loss:
             made = self.op("tidemark.cross_entropy", [logits, labels], (), dtypes=("f32",))
         else:
-            made = self.map("_log_softmax.default", self.cast(logits))
+            made = self.map("_log_softmax.default", logits if self.narrow_loss else self.cast(logits))
             made = self.op("aten.nll_loss_forward.default", [made, labels], (), (),
-                           dtypes=("f32", "f32"))
+                           dtypes=(self.dtype[made],) * 2)
         self.draft.tensors[made]["kind"] = kind
         return made

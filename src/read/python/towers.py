@@ -56,6 +56,7 @@ def whisper(net, c, asked):
             with net.inside(f"layers.{i}"):
                 x = layer(net, x, c.size("decoder_attention_heads"), c.size("decoder_ffn_dim"), act, biases, memory)
         x = net.norm("layer_norm", x, "layer")
+    net.narrow_loss = True
     net.loss(x, words, net.given("labels", b, net.seq, kind="input", dtype="i64"), "decoder.embed_tokens.weight")
 
 
