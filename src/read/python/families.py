@@ -317,7 +317,7 @@ def find(file):
     if "_class_name" in file and "model_type" not in file:
         named = file["_class_name"]
         if not isinstance(named, str) or named not in DIFFUSION:
-            raise Bad(f"_class_name is {described(named)}: of diffusers' models only {', '.join(DIFFUSION)} are built in")
+            raise Bad(f"_class_name is {described(named)}: this model of diffusers is not built in")
         return named, file
     if "model_type" not in file:
         raise Bad("model_type is missing: not the config.json of a Hugging Face model")
@@ -395,8 +395,9 @@ def sees(file, keys):
 def notes(name, file, keys, c, family):
     """What had to be assumed, a line each."""
     if name in DIFFUSION:
-        yield (f"latents of {c.size('image_size', 'sample_size')} x {c.size('image_size', 'sample_size')}, as many tokens of text "
-               "as the sequence says; the mean square of the error is the loss")
+        side = c.size("image_size", "sample_size")
+        yield (f"latents of {side} x {side}, as many tokens of text as the sequence says; the mean square of the error is "
+               "the loss")
         return
     if name in BUILDERS:
         if name in TOWERS:
@@ -409,8 +410,8 @@ def notes(name, file, keys, c, family):
                 c.size("vocab_size") * c.size("d_model")))
         return
     if sees(file, keys):
-        yield (f"one image a sample{SAID.get(file['model_type'], '')}, its tokens among the sequence's; attention among an "
-               "image's tokens is counted as the text's, the tower's dropout is left out")
+        yield (f"one image a sample{SAID.get(file['model_type'], '')}, its tokens among the sequence's; attention among "
+               "an image's tokens is counted as the text's, the tower's dropout is left out")
     elif keys is not file or "vision_config" in file:
         yield f"the text model alone ({name}): what makes tokens of images or sound is left out"
     yield from family.get("says", ())
