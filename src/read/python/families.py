@@ -388,7 +388,7 @@ def wanted(words):
 
 def sees(file, keys):
     """Whether the tower for images is made too: its keys are there, and what it is is known."""
-    return keys is not file and file.get("model_type") in SEEING and bool(file.get("vision_config")) and isinstance(
+    return keys is not file and text_member(file, "model_type") in SEEING and bool(file.get("vision_config")) and isinstance(
         file["vision_config"], dict)
 
 

@@ -7,7 +7,8 @@ text" with exit status 3, a limit with status 4. A reader opens nothing that its
 Files in reading order, for each format:
     all             draft: options, records, errors
     DOT             dot, label_size
-    config.json     families; config, defaults; decoders, encoders, towers of mixers and layers
+    config.json     families; config, defaults; decoders, encoders, diffusion; towers of mixers and layers,
+                    vision
     ONNX            onnx, onnx_node, onnx_shapes, onnx_arrays; wire: protocol buffers
     XLA             hlo_module; hlo (protos), hlo_text, stablehlo; hlo_groups, hlo_sources; hlo_assignment, hlo_flat,
                     hlo_shares, hlo_bodies, hlo_flops, hlo_graph; hlo_folder
