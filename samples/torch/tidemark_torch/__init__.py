@@ -21,7 +21,7 @@ _HOME = {"capture": "recording", "capture_step": "recording", "capture_batches":
          "measure_workspace": "kernels", "estimate": "estimates", "explain_oom": "oom",
          "trainer_callback": "callbacks", "lightning_callback": "callbacks"}
 __all__ = sorted(_HOME)
-__version__ = "0.3.0"
+__version__ = "1.0.0"
 
 
 def __getattr__(name):
