@@ -52,7 +52,8 @@ static int compare_command_take_option(void *context, int row, const char *value
 		return take_first(request, value);
 	request->options.width = strtod(value, &end);
 	return *value && !*end && request->options.width >= CANVAS_LEAST && request->options.width <= CANVAS_MOST ? EXIT_FINE
-		: usage_error("compare", "--width %s: expected points, %.0f to %.0f", value, CANVAS_LEAST, CANVAS_MOST);
+		: usage_error("compare", "--width %s: expected points, %.0f to %.0f (8.5 cm are 241)", value,
+			CANVAS_LEAST, CANVAS_MOST);
 }
 
 static void help(void)

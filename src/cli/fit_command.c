@@ -179,7 +179,7 @@ static void fit_command_print_text(FILE *file, const struct fit_list *list)
 	}
 	fprintf(file, "the step doesn't fit as it is%s: it needs %s, %s over the cap of %s, and takes %.4g ms%s%s\n", how,
 		memory, BYTES(base->needs - list->budget), cap, (double)base->step / 1e9,
-		*base->guesses ? "; in all of it, " : "", base->guesses);
+		*base->guesses ? "; in every row a " : "", base->guesses);
 	if (list->captured)
 		fprintf(file, "changes are planned with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; the update is counted "
 					  "parameter by parameter (foreach=False, or fused=True), gradients as zero_grad(set_to_none=True) "
@@ -205,7 +205,7 @@ static void fit_command_print_text(FILE *file, const struct fit_list *list)
 	print_groups(file, list);
 	if (list->frozen > 0)
 		fprintf(file, "  frozen weights take %s; in int8 %s, in nf4 %s, with other numbers: BitsAndBytesConfig in PyTorch; "
-					  "python3 -m tidemark_torch MODEL --lora RANK --base nf4 writes that step\n",
+					  "MODEL:lora=16:base=nf4 is that step, python3 -m tidemark_torch MODEL --lora 16 --base nf4 a capture\n",
 			BYTES(list->frozen), BYTES(list->weights), BYTES(list->weights / 100 * 52));
 	print_rest(file, list);
 }

@@ -38,9 +38,10 @@ void help_print(void)
 	command_line_help(SUBCOMMAND_explore);
 	putchar('\n');
 	words_print(stdout, "", 0,
-		"GRAPH is a graph in the native format, DOT, ONNX, XLA HLO as text or proto, StableHLO, a log of torch.compile "
-		"or its folder, or a PyTorch memory snapshot; gz or not, "
-		"or - for standard input; a sample where there is none. See tidemark(1) and tidemark(5).");
+		"GRAPH is a built-in model or a Hugging Face config.json, also with sizes (llama3-8b:layers=4:lora=16), or a graph "
+		"in the native format, DOT, ONNX, XLA HLO as text or proto, StableHLO, a log of torch.compile or its folder, or a "
+		"PyTorch memory snapshot; gz or not, or - for standard input; without GRAPH a sample opens. See tidemark(1) and "
+		"tidemark(5).");
 }
 
 static void help_command_print_names(const char *title, const char *(*name)(int i), int count)

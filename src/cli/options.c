@@ -99,6 +99,8 @@ static int say_unknown(const char *command, const char *word, const struct taken
 	}
 	if (sets && knob_find(name) != KNOB_COUNT)
 		return usage_error(command, "--%s: unknown option; it is a knob: --set %s=VALUE", name, name);
+	if (strcmp(name, "lora") == 0)
+		return usage_error(command, "--lora: unknown option; adapters are the model's, as in llama3-8b:lora=16");
 	return usage_error(command, "--%s: unknown option%s", name, nearest_text(&nearest, "--", text, sizeof text));
 }
 

@@ -37,7 +37,8 @@ static int take_width(struct request *request, const char *text)
 	char *end;
 	request->options.width = strtod(text, &end);
 	return *text && !*end && request->options.width >= CANVAS_LEAST && request->options.width <= CANVAS_MOST ? EXIT_FINE
-		: usage_error(command_of(request), "--width %s: expected points, %.0f to %.0f", text, CANVAS_LEAST, CANVAS_MOST);
+		: usage_error(command_of(request), "--width %s: expected points, %.0f to %.0f (8.5 cm are 241)", text,
+			CANVAS_LEAST, CANVAS_MOST);
 }
 
 static int subcommands_take_option(void *context, int row, const char *value)

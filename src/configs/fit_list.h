@@ -7,7 +7,7 @@
 #define FIT_MEANINGS(X) \
 	X(SAME, "same", "same results") \
 	X(ROUNDED, "rounded", "same results but for rounding") \
-	X(SPLIT, "split", "same results but for rounding; batch norm sees smaller batches") \
+	X(SPLIT, "split", "same results but for rounding; batch norm, if any, sees smaller batches") \
 	X(SPREAD, "devices", "same results but for rounding, on more devices") \
 	X(RUN, "run", "other numbers")
 #define X(id, name, text) FIT_MEANING_##id,

@@ -37,6 +37,8 @@ enum status knob_unknown(const char *name, struct error *error)
 {
 	char text[120];
 	struct nearest nearest = { .wanted = name };
+	if (strcmp(name, "lora") == 0)
+		return refuse(error, "unknown knob \"lora\": adapters are the model's, as in llama3-8b:lora=16");
 	FOR_INT(knob, KNOB_COUNT)
 		nearest_consider(&nearest, knobs[knob].name);
 	FOR_INT(figure, FIGURE_COUNT)

@@ -21,7 +21,7 @@ from .program import ask_program
 LARGEST_GROUPS = 6
 # What a change does to the training run, in the order in which changes are listed.
 RESULTS = {"same": "same results", "rounded": "same results but for rounding",
-           "split": "same results but for rounding; batch norm sees smaller batches",
+           "split": "same results but for rounding; batch norm, if any, sees smaller batches",
            "devices": "same results but for rounding, on more devices", "run": "changes the run"}
 GROUPS = {"devices": 1, "run": 2}    # as `tidemark fit` lists them; others are 0
 
