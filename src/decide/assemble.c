@@ -235,7 +235,7 @@ static void add_held(const struct planning *planning, const struct plan *plan, s
 	const struct scenario *scenario = planning->scenario;
 	bool holds = false;
 	if (plan->allocator == ALLOCATOR_PLAN || plan->sharded || plan->pipelined || !plan_is_over(plan) ||
-		plan_peak(plan) > scenario_budget(scenario) || !assemble_is_free(scenario) || !step_runs("order.segments"))
+		plan_peak(plan) > scenario_budget(scenario) || !assemble_is_free(scenario) || !step_runs("recompute.segments"))
 		return;
 	struct ordered *quick = stage_order(planning->stage, plan->graph, scenario, true, planning->error);
 	HELD uint32_t *MAKE(order, plan->graph->ops);
