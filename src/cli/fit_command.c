@@ -205,7 +205,7 @@ static void fit_command_print_text(FILE *file, const struct fit_list *list)
 	print_groups(file, list);
 	if (list->frozen > 0)
 		fprintf(file, "  frozen weights take %s; in int8 %s, in nf4 %s, with other numbers: BitsAndBytesConfig in PyTorch; "
-					  "MODEL:lora=16:base=nf4 is that step, python3 -m tidemark_torch MODEL --lora 16 --base nf4 a capture\n",
+					  "MODEL:lora=16:base=nf4 is that step, python3 -m tidemark_torch MODEL --lora 16 --base nf4 captures it\n",
 			BYTES(list->frozen), BYTES(list->weights), BYTES(list->weights / 100 * 52));
 	print_rest(file, list);
 }

@@ -15,13 +15,16 @@ static struct graph *open_named(const char *name, bool *is, struct error *error)
 	const struct model_preset *preset = access(name, F_OK) != 0 ? model_find(name) : NULL;
 	PRINT_TO(file, "%.*s", access(name, F_OK) == 0 ? (int)strlen(name) : (int)strcspn(name, ":"), name);
 	*is = preset || hugging_face_is(file);
-	if (!*is || (!preset && error_set(error, hugging_face_open(file, &read, error)) != OK))
+	if (!*is)
 		return NULL;
+	enum status status = preset ? OK : hugging_face_open(file, &read, error);
 	struct model_config config = preset ? preset->config : read.config;
+	struct graph *step = NULL;
 	model_config_default(&config);
-	if (error_set(error, model_sizes(&config, name + (preset ? 0 : strlen(file)), error)) != OK)
-		return NULL;
-	struct graph *step = model_step(preset ? preset->name : read.name, &config, &model_training_default, error);
+	if (status == OK)
+		status = model_sizes(&config, name + (preset ? 0 : strlen(file)), error);
+	if (error_set(error, status) == OK)
+		step = model_step(preset ? preset->name : read.name, &config, &model_training_default, error);
 	hugging_face_close(&read);
 	return step;
 }

@@ -208,8 +208,8 @@ struct session *session_new(struct graph *graph, const char *path, const struct 
 	const struct session_options *options, struct error *error)
 {
 	struct session *MAKE(session, 1);
-	struct scenario first, defaults;
-	scenario_init(&defaults);
+	struct scenario first;
+	scenario_init(&first); /* owns nothing yet */
 	if (session) {
 		session->graph = graph;
 		session->interactive = options->interactive;
@@ -218,13 +218,10 @@ struct session *session_new(struct graph *graph, const char *path, const struct 
 		session->log = log_new(options->interactive);
 		session->worker = worker_new(options->order_solver, options->rules_file);
 	}
-	if (!session || !session->log || !session->worker || scenario_copy(&first, scenario ? scenario : &defaults) != OK ||
+	if (!session || !session->log || !session->worker || (scenario && scenario_copy(&first, scenario) != OK) ||
 		session_remember(session, &first) != OK) {
 		fail(error, NO_MEMORY, "out of memory, or no thread can be started");
-		if (session)
-			session_free(session);
-		else
-			graph_release(graph);
+		session ? session_free(session) : graph_release(graph);
 		return NULL;
 	}
 	log_start(session, path, options->reading);

@@ -167,7 +167,7 @@ static enum status file_figure_map(
 	return figure_boxes(&boxes, export_paper(options, kind), stream, error);
 }
 
-/* What is no plan file has its kind in the message, and what draws it. */
+/* Of a file that isn't a plan the message says what it is, and what draws it. */
 static enum status file_figure_plans(char *const *path, int paths, bool map, struct error *error)
 {
 	FOR_INT(i, paths) {

@@ -74,8 +74,8 @@ def main():
                 print(f"capturing at batch {batch}, too, so that other batches can be planned (--one-batch: no)",
                       file=sys.stderr)
                 return command.make_step(options, batch)[0]
-            graph = capture_batches(path, lambda batch: step if batch == options.batch else step_at(batch), options.batch,
-                                    hints=hints, name=name)
+            graph = capture_batches(path, lambda batch: step if batch == options.batch else step_at(batch),
+                                    options.batch, hints=hints, name=name)
     if options.workspace and not options.real:
         from .graph import write_graph
         from .kernels import measure_workspace

@@ -82,7 +82,8 @@ class Eager:
         elif function in IN_PLACE and called_by_engine() and self.zeros is not None and args[0].untyped_storage()._cdata == self.zeros:
             more = (True,) if function is aten.index_put.default and len(args) == 4 else ()
             return IN_PLACE[function], args + more
-        elif function is aten.masked_fill.Scalar and called_by_engine() and torch._C._current_autograd_node().name() in HALVES:
+        elif function is aten.masked_fill.Scalar and called_by_engine() and \
+                torch._C._current_autograd_node().name() in HALVES:
             return aten.masked_fill_.Scalar, args
         elif function in (aten.new_zeros.default, aten.zeros_like.default, aten.zeros.default):
             self.zeros = "next"

@@ -50,8 +50,8 @@ class Holder:
 class Estimate:
     """What a step needs. needed_bytes: of the device, as `allocator` judges it; fits: None without a limit; why: what
     is there at the peak, the largest first; advice: what of it needn't be, in sentences; changes: the fastest first,
-    those that change the run last; unknown: what the figure leaves out or assumes; parts: the peak in bytes of each part
-    of the step (tidemark_torch.part, or each optimizer's step), in program order."""
+    those that change the run last; unknown: what the figure leaves out or assumes; parts: the peak in bytes of each
+    part of the step (tidemark_torch.part, or each optimizer's step), in program order."""
     needed_bytes: int
     peak_bytes: int
     allocator: str
