@@ -371,12 +371,14 @@ static void write_anew(struct replay *replay, uint32_t tensor, uint32_t capacity
 
 /* ---- the whole ---- */
 
-/* A release of what isn't kept until then any more. */
+/* A release of what isn't kept until then any more: it has run again, or is away. What nothing runs again for stays, as
+ * a result that the program keeps, or the state that a checkpoint saves. */
 static bool releases_early(const struct replay *replay, uint32_t op)
 {
 	FOR_ITEMS(read, &replay->graph->reads, op) {
 		uint32_t storage = storage_of(replay->graph, read);
-		if (replay->anew[storage] || replay->leaves[storage] != NONE)
+		if ((replay->anew[storage] && replay->done[allocator_of(replay->graph, storage)]) ||
+			replay->leaves[storage] != NONE)
 			return true;
 	}
 	return false;
@@ -387,12 +389,13 @@ static void later_op(struct replay *replay, uint32_t op, uint32_t capacity)
 {
 	const struct graph *graph = replay->graph;
 	bool renamed = false;
-	if (op_releases(&graph->op[op]) && releases_early(replay, op)) {
+	bool release = op_releases(&graph->op[op]);
+	if (release && releases_early(replay, op)) {
 		replay->op[op] = NONE;
 		return;
 	}
-	FOR_ITEMS(read, &graph->reads, op)
-		write_anew(replay, read, capacity);
+	for (uint32_t i = graph->reads.start[op]; !release && i < graph->reads.start[op + 1]; i++)
+		write_anew(replay, graph->reads.item[i], capacity);
 	FOR_ITEMS(tensor, &graph->writes, op) {
 		uint32_t root = graph->storage[storage_of(graph, tensor)].root;
 		if (graph->tensor[tensor].alias != NONE && replay->build.status == OK &&

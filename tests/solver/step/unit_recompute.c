@@ -19,7 +19,7 @@ static struct graph *small_step(enum model_family family)
 
 /* In a layer: a mask is made empty and filled through a view of it, the statistics of a norm are updated beside its
  * result; both results are saved for the backward pass, which reads the mask under its first name. A release stands
- * where the mask goes. */
+ * where the mask goes, and one where the program lets go of what no op reads. */
 static struct graph *hand_made_step(void)
 {
 #define TENSOR(id, kind, more) "{\"k\":\"tensor\",\"id\":\"" id "\",\"bytes\":16,\"kind\":\"" kind "\"" more "}\n"
@@ -29,7 +29,7 @@ static struct graph *hand_made_step(void)
 	static const char text[] = "{\"k\":\"graph\",\"v\":1,\"name\":\"step\"}\n" TENSOR("x", "input", "") TENSOR(
 		"statistic", "buffer", "") TENSOR("mask", "activation", "") TENSOR("part", "activation", ",\"alias\":\"mask\"")
 		TENSOR("filled", "activation", ",\"alias\":\"mask\"") TENSOR("y", "activation", "") TENSOR(
-			"z", "activation", "") TENSOR("gradient", "output", "") OP("make", "aten.new_zeros.default", "forward",
+			"z", "activation", "") TENSOR("logged", "activation", "") TENSOR("gradient", "output", "") OP("make", "aten.new_zeros.default", "forward",
 			"\"in\":[\"x\"],\"out\":[\"mask\"],\"args\":[{\"t\":\"x\"},[4]],\"result\":\"mask\"") OP("cut",
 			"aten.slice.Tensor", "forward",
 			"\"in\":[\"mask\"],\"out\":[\"part\"],\"args\":[{\"t\":\"mask\"}],\"result\":\"part\"")
@@ -39,10 +39,12 @@ static struct graph *hand_made_step(void)
 				"\"in\":[\"x\",\"statistic\"],\"out\":[\"y\"],\"inplace\":[[null,\"statistic\"]],\"args\":[{\"t\":"
 				"\"x\"},{\"t\":\"statistic\"}],\"result\":[\"y\",null]") OP("use", "aten.mul.Tensor", "forward",
 				"\"in\":[\"y\",\"mask\"],\"out\":[\"z\"],\"args\":[{\"t\":\"y\"},{\"t\":\"mask\"}],\"result\":\"z\"")
+				OP("log", "aten.relu.default", "forward", "\"in\":[\"x\"],\"out\":[\"logged\"]")
 				OP("back", "aten.mul.Tensor", "backward",
 					"\"in\":[\"y\",\"mask\"],\"out\":[\"gradient\"],\"args\":[{\"t\":\"y\"},{\"t\":\"mask\"}],"
 					"\"result\":\"gradient\"") OP("release", RELEASE_TYPE, "backward",
-					"\"in\":[\"mask\"],\"out\":[]") "{\"k\":\"end\",\"tensors\":8,\"ops\":7}\n";
+					"\"in\":[\"mask\"],\"out\":[]") OP("forget", RELEASE_TYPE, "backward",
+					"\"in\":[\"logged\"],\"out\":[]") "{\"k\":\"end\",\"tensors\":9,\"ops\":9}\n";
 	struct error error = { 0 };
 	struct graph *graph = graph_of_text(text, sizeof text - 1, &error);
 	cr_assert_not_null(graph, "%s", error.text);
@@ -78,6 +80,8 @@ Test(recompute, what_views_fill_is_filled_again_and_statistics_are_left_alone)
 	cr_assert(touches(again, "norm", "statistic"));
 	cr_assert(!touches(again, "norm.again", "statistic"), "running statistics are updated twice");
 	cr_assert_eq(graph_find_op(again, "release"), NONE, "what is dropped is held until its old end");
+	cr_assert(touches(again, "forget", "logged"), "what the program keeps goes early, although nothing runs again for it");
+	cr_assert_eq(graph_find_op(again, "log.again"), NONE, "an op runs again for its release");
 	size_t size;
 	char *text = text_of_graph(again, &size);
 	cr_assert(strstr(text, "\"args\":[{\"t\":\"x\"},null],\"result\":[\"y.again\",null]"), "%s", text);
