@@ -58,7 +58,7 @@ all: setup ## build both programs (installing what is missing)
 setup: ## install missing Debian packages
 	$(Q)./.ci/setup build
 
-build: $(BUILD)/tidemark $(if $(DOT),$(BUILD)/tidemark-dot) $(READERS)
+build: $(BUILD)/tidemark $(if $(DOT),$(BUILD)/tidemark-dot) $(READERS) $(BUILD)/readers/compiled
 
 run: all ## open the explorer on the GPT-2 sample (a report when standard output is no terminal)
 	$(Q)$(BUILD)/tidemark samples/gpt2.jsonl.gz
@@ -66,6 +66,10 @@ run: all ## open the explorer on the GPT-2 sample (a report when standard output
 # Readers in Python are beside the program.
 $(BUILD)/readers/%.py: src/read/python/%.py
 	$(Q)mkdir -p $(@D) && cp $< $@
+
+# Children don't write what Python compiles: without this each compiles its modules anew, for a third of its time or half of it.
+$(BUILD)/readers/compiled: $(READERS)
+	$(Q)python3 -m compileall -q $(@D) >/dev/null 2>&1; touch $@
 
 # ---- compiling ----------------------------------------------------------------
 # Changed flags rebuild: every object depends on a stamp that holds them.
