@@ -170,7 +170,7 @@ static void overlap_anneal_cool(struct annealing *annealing, const struct anneal
 enum status overlap_anneal(struct lineup *line, struct play *play, const struct anneal_effort *effort, uint32_t *order)
 {
 	OWN(arena) arena = { 0 };
-	struct annealing annealing = { .line = line, .play = play, .limit = play->request->limit, .random = line->count };
+	struct annealing annealing = { .line = line, .play = play, .limit = effort->limit, .random = line->count };
 	lineup_set(line, order);
 	TRY(overlap_anneal_prepare(&annealing, &arena));
 	int64_t first = annealing.fastest;

@@ -54,7 +54,9 @@ static enum status climb_search(const struct overlap_request *request, struct co
 	struct overlap_result result = { 0 };
 	enum status status = OK;
 	if (passes) {
+		const struct overlap_result *last = fastest_of(climb);
 		next.moves = 0;
+		next.lead = last && (next.lead == 0 || last->time < next.lead) ? last->time : next.lead;
 		status = overlap_schedule(&next, control, &result);
 		climb_keep(climb, &result);
 		next.moves = request->moves;
@@ -81,10 +83,12 @@ static enum status overlap_climb_from(const struct overlap_request *request, str
 		const struct overlap_result *last = fastest_of(climb);
 		next.ticks = climb_share_of(request->ticks / CLIMB_RUNGS * (uint64_t)larger_of(stride, PASSES_EACH), request, last);
 		next.moves = climb_share_of(request->moves, request, last);
+		next.lead = free->peak <= request->limit ? free->time : 0;
 		next.limit = rung < CLIMB_RUNGS ? climb_limit_of(least, free->peak, rung) : larger_of(least, free->peak);
 		if (next.limit > request->limit)
 			break;
-		status = climb_search(&next, control, rung % PASSES_EACH == 0, rung == CLIMB_RUNGS ? free : NULL, climb);
+		status = climb_search(&next, control, rung < CLIMB_RUNGS && rung % PASSES_EACH == 0,
+			rung == CLIMB_RUNGS ? free : NULL, climb);
 		last = fastest_of(climb);
 		over = last && last->time - request->bound <= request->bound / NEAR;
 	}

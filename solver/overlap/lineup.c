@@ -119,17 +119,22 @@ static int64_t last_use(const struct lineup *line, uint32_t item, uint32_t but)
 	return last;
 }
 
-void lineup_set(struct lineup *line, const uint32_t *order)
+void lineup_place(struct lineup *line, const uint32_t *order)
 {
-	const struct problem *problem = line->problem;
 	uint32_t places = 0;
-	FOR(p, problem->ops) {
+	FOR(p, line->problem->ops) {
 		uint32_t at = line->at[order[p]];
 		if (at == NONE || line->op[at] != order[p])
 			continue;
 		line->place[at] = places;
 		line->order[places++] = at;
 	}
+}
+
+void lineup_set(struct lineup *line, const uint32_t *order)
+{
+	const struct problem *problem = line->problem;
+	lineup_place(line, order);
 	line->before[0] = problem->base;
 	CLEAR(line->relief, (line->count + (size_t)2));
 	FOR(item, problem->items) {

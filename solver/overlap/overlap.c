@@ -7,6 +7,7 @@
 #define ROUNDS 4
 #define NOISY_ROUNDS 64    /* passes with random urgency, at most */
 #define FRUITLESS 12       /* of them in turn that bring nothing: enough */
+#define BEHIND 200         /* by such a part behind another search after the first way: so it stays */
 #define FEW_PASSES 8       /* fewer than that: a single one, by the rule that comes furthest at once */
 
 struct seeking {
@@ -17,8 +18,19 @@ struct seeking {
 	uint32_t *order;                /* [ops] the pass's result */
 	uint32_t *release;              /* [ops] of the best order: when parameters are gathered */
 	uint64_t spent;
+	struct lineup line;             /* both of no ops in a step that can't be played, or gets few passes */
+	struct play play;
 	struct arena arena;
 };
+
+/* Whether a play says that an order is slower than the best so far, which spares what else there is to say of it. */
+static bool overlap_is_slower(struct seeking *seeking, const uint32_t *order)
+{
+	if (!seeking->result->winner || seeking->play.nodes == 0)
+		return false;
+	lineup_place(&seeking->line, order);
+	return play_step(&seeking->play, seeking->result->time) > seeking->result->time;
+}
 
 /* The order's time and peak: kept where better. *better may be NULL. */
 static enum status overlap_consider(struct seeking *seeking, const uint32_t *order, const char *name, bool *better)
@@ -27,6 +39,10 @@ static enum status overlap_consider(struct seeking *seeking, const uint32_t *ord
 	struct overlap_result *best = seeking->result;
 	struct step_model model;
 	struct step_time time = { 0 };
+	if (better)
+		*better = false;
+	if (overlap_is_slower(seeking, order))
+		return OK;
 	int64_t peak = problem_peak(request->problem, order, NULL, &(uint32_t) { 0 });
 	enum status status = peak < 0 ? NO_MEMORY : step_model_build(request->graph, order, request->costs, &model);
 	if (peak < 0)
@@ -78,6 +94,13 @@ static bool is_spent(struct seeking *seeking)
 	return control_spend(seeking->control, overlap_pass_ticks(seeking)) || overlap_is_over(seeking);
 }
 
+/* Whether the first way says that the search isn't going to be ahead of the one before. */
+static bool overlap_is_behind(const struct seeking *seeking)
+{
+	int64_t lead = seeking->request->lead;
+	return lead > 0 && seeking->result->winner && seeking->result->time - lead > lead / BEHIND;
+}
+
 /* Whether so few passes of a very large step can be paid that ways lead nowhere. */
 static bool is_hasty(const struct seeking *seeking)
 {
@@ -112,9 +135,11 @@ static const struct overlap_rule ways[][7] = {
 };
 #define WAYS (COUNT_OF(ways))
 
-/* A way's rules in turn, until none of them brings anything. */
+/* A way's rules in turn, until none of them brings anything: one that was tried since the last that did would make the
+ * same order. */
 static enum status overlap_settle(struct seeking *seeking, const struct overlap_rule *rules)
 {
+	const struct overlap_rule *last = NULL;
 	bool any = true;
 	for (int round = 0; round < ROUNDS && any; round++) {
 		any = false;
@@ -122,7 +147,10 @@ static enum status overlap_settle(struct seeking *seeking, const struct overlap_
 			bool better = false;
 			if (is_spent(seeking))
 				return OK;
+			if (round > 0 && !any && rule > last)
+				continue;
 			TRY(try_rule(seeking, rule, &better));
+			last = better ? rule : last;
 			any |= better;
 		}
 	}
@@ -146,9 +174,19 @@ static enum status overlap_shake(struct seeking *seeking)
 	return OK;
 }
 
+static enum status overlap_play_begin(struct seeking *seeking)
+{
+	if (seeking->play.nodes > 0)
+		return OK;
+	TRY(lineup_new(seeking->request, &seeking->line));
+	return play_new(seeking->request, &seeking->line, &seeking->play);
+}
+
 static enum status overlap_prepare(struct seeking *seeking)
 {
 	uint32_t ops = seeking->request->graph->ops;
+	if (seeking->request->starts > 0 && !is_hasty(seeking) && play_can(seeking->request->graph))
+		TRY(overlap_play_begin(seeking));
 	ROOM(&seeking->arena, seeking->order, ops);
 	ROOM(&seeking->arena, seeking->release, ops);
 	MAKE(seeking->result->order, ops);
@@ -220,7 +258,7 @@ static enum status from_start(struct seeking *seeking, const uint32_t *start, st
 		TRY(overlap_go_to(seeking, &first));
 		TRY(overlap_settle(seeking, ways[way]));
 		TRY(overlap_keep_better(seeking, best));
-		if (overlap_is_over(seeking))
+		if (overlap_is_over(seeking) || (way == 0 && overlap_is_behind(seeking)))
 			break;
 	}
 	return OK;
@@ -246,24 +284,21 @@ static enum status from_starts(struct seeking *seeking)
 /* Changes at random from the best so far. */
 static enum status overlap_change(struct seeking *seeking)
 {
-	struct overlap_result *best = seeking->result;
-	struct overlap_request within = *seeking->request, *request = &within;
-	OWN(lineup) line = { 0 };
-	OWN(play) play = { 0 };
-	if (within.limit == INT64_MAX)
-		within.limit = best->peak;    /* time that costs more memory still is not worth it to anyone who set no cap */
-	TRY(lineup_new(request, &line));
-	TRY(play_new(request, &line, &play));
-	memcpy(seeking->order, best->order, request->graph->ops * sizeof *best->order);
+	const struct overlap_result *best = seeking->result;
+	const struct overlap_request *request = seeking->request;
+	/* time that costs more memory still is not worth it to anyone who set no cap */
 	struct anneal_effort effort = { overlap_changes(request->moves, request->graph->ops), best->time / HOT,
-		request->bound, seeking->control };
-	TRY(overlap_anneal(&line, &play, &effort, seeking->order));
+		request->bound, request->limit == INT64_MAX ? best->peak : request->limit, seeking->control };
+	TRY(overlap_play_begin(seeking));
+	COPY(seeking->order, best->order, request->graph->ops);
+	TRY(overlap_anneal(&seeking->line, &seeking->play, &effort, seeking->order));
 	return overlap_consider(seeking, seeking->order, MOVES, NULL);
 }
 
 static bool overlap_shake_helps(const struct seeking *seeking)
 {
-	return seeking->result->winner && !seeking->request->glance && !is_hasty(seeking) && !overlap_is_fastest(seeking);
+	return seeking->result->winner && !seeking->request->glance && !is_hasty(seeking) && !overlap_is_fastest(seeking) &&
+		!overlap_is_behind(seeking);
 }
 
 static enum status overlap_take_known(struct seeking *seeking)
@@ -301,6 +336,8 @@ enum status overlap_schedule(
 		if ((!steps[i].helps || steps[i].helps(&seeking)) && step_runs(steps[i].name))
 			status = steps[i].run(&seeking);
 	overlap_terms_free(&seeking.terms);
+	play_free(&seeking.play);
+	lineup_free(&seeking.line);
 	arena_free(&seeking.arena);
 	if (status == OK && !result->winner)
 		status = INFEASIBLE;

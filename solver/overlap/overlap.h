@@ -29,6 +29,7 @@ struct overlap_request {
 	uint64_t ticks;                     /* effort of passes; 0: OVERLAP_EFFORT */
 	uint64_t moves;                     /* effort of changes at random after them; 0: none */
 	int64_t bound;                      /* picoseconds: an order that takes no longer is the best there is */
+	int64_t lead;                       /* picoseconds that another search came to; 0: none */
 	const uint32_t *known;              /* [ops] an order that keeps the limit and needs no passes; or NULL */
 	bool glance;                        /* by the first way alone: a few passes, often within 3 % */
 };
@@ -90,6 +91,8 @@ struct overlap_terms {
 	int64_t *whole;            /* [ops] picoseconds with what an op communicates itself */
 	int64_t *tail;             /* [ops] picoseconds from an op's begin to the end of the step, along the longest way */
 	bool *early; /* [ops] nothing but views and collectives of what is there from the start: parameters are gathered */
+	int64_t *stays, *adds;     /* [ops] bytes of its results that something needs later; of all, with workspace */
+	struct passing *room;      /* for one pass at a time */
 	struct arena arena;
 };
 enum status overlap_terms_find(const struct overlap_request *request, struct overlap_terms *terms);

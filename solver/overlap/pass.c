@@ -14,6 +14,37 @@
  * that are taken forward come from behind. */
 enum pool { POOL_FREE, POOL_READY, POOL_WAITS, POOL_FAR, POOL_FAR_GATHERS, POOLS };
 
+struct passing {
+	const struct overlap_terms *terms;
+	const struct overlap_rule *rule;
+	const struct problem *problem;
+	const struct step_costs *costs;
+	const uint32_t *release;
+	uint32_t *order;              /* [ops] done up to `at` */
+	uint32_t *line, *slot;        /* [ops] slots with what is left as it would run, among what is done; op -> slot */
+	uint32_t at, first;           /* the slot of the first op that is left */
+	uint32_t gone, high;          /* ops done behind it, and the last slot of one */
+	uint32_t far[2];              /* the last slots that are not far away: the window's, that of gathers */
+	int64_t now;                  /* computation is free */
+	int64_t link[STREAMS_MAX];    /* and each link */
+	int64_t *ready, *end, *begin; /* [ops] picoseconds */
+	uint32_t *missing;            /* [ops] that must be done before it; NONE: it is done itself */
+	uint32_t *rank;               /* [ops] place in the order that it goes along */
+	int64_t *live;                /* [ops] by slot: bytes while the op runs; of those done far below any limit */
+	int64_t *relief;              /* [ops + 1] by slot: scratch, 0 between uses */
+	uint32_t *mark;               /* [ops + 1] where it is not */
+	struct order_heap pool[POOLS];
+	uint8_t *in;                  /* [ops] which of them, whose places and keys are the same lists: it's in one at most */
+	uint32_t *left;               /* [items] users that are not done */
+	int64_t alive;                /* bytes between two ops */
+	uint32_t last;                /* the last op that computed, or NONE */
+	uint32_t worst;               /* the slot of an op before which another one did not fit */
+};
+
+#define PASS_DONE (INT64_MIN / 2)
+
+/* ---- what passes share ---- */
+
 /* Whether no order is above the limit: all that is ever alive, at once. */
 static bool is_roomy(const struct overlap_request *request)
 {
@@ -26,6 +57,35 @@ static bool is_roomy(const struct overlap_request *request)
 	return left >= workspace;
 }
 
+static enum status pass_make_room(struct arena *arena, const struct problem *problem, struct passing *passing)
+{
+	uint32_t ops = problem->ops;
+	uint32_t **const ids[] = { &passing->missing, &passing->rank, &passing->mark, &passing->line, &passing->slot };
+	int64_t **const numbers[] = { &passing->live, &passing->ready, &passing->end, &passing->begin, &passing->relief };
+	FOR(i, COUNT_OF(ids))
+		NEED(*ids[i] = arena_alloc(arena, ops + (size_t)1, sizeof(uint32_t)));
+	FOR(i, COUNT_OF(numbers))
+		NEED(*numbers[i] = arena_alloc(arena, ops + (size_t)1, sizeof(int64_t)));
+	NEED(ROOM(arena, passing->left, problem->items) && ROOM(arena, passing->in, ops));
+	TRY(order_heap_init(passing->pool, ops, arena));
+	FOR_INT(p, POOLS - 1) {
+		passing->pool[p + 1] = passing->pool[0];
+		NEED(ROOM(arena, passing->pool[p + 1].op, ops));
+	}
+	return OK;
+}
+
+static void pass_find_bytes(const struct problem *problem, struct overlap_terms *terms)
+{
+	FOR(op, problem->ops) {
+		terms->adds[op] = problem->workspace[op];
+		FOR_ITEMS(item, &problem->products, op) {
+			terms->adds[op] += problem->size[item];
+			terms->stays[op] += problem->live_out[item] || csr_length(&problem->users, item) > 0 ? problem->size[item] : 0;
+		}
+	}
+}
+
 enum status overlap_terms_find(const struct overlap_request *request, struct overlap_terms *terms)
 {
 	const struct graph *graph = request->graph;
@@ -33,7 +93,9 @@ enum status overlap_terms_find(const struct overlap_request *request, struct ove
 	const uint32_t *program = request->problem->program;
 	*terms = (struct overlap_terms) { .request = request, .roomy = is_roomy(request) };
 	NEED(ROOM(&terms->arena, terms->whole, graph->ops) && ROOM(&terms->arena, terms->tail, graph->ops) &&
-		ROOM(&terms->arena, terms->early, graph->ops));
+		ROOM(&terms->arena, terms->early, graph->ops) && ROOM(&terms->arena, terms->stays, graph->ops) &&
+		ROOM(&terms->arena, terms->adds, graph->ops) && ROOM(&terms->arena, terms->room, 1));
+	pass_find_bytes(request->problem, terms);
 	FOR(p, graph->ops) {
 		uint32_t op = program[p];
 		terms->early[op] = (costs->stream[op] > 0 || costs->time[op] == 0) && csr_length(&graph->reads, op) > 0;
@@ -51,7 +113,7 @@ enum status overlap_terms_find(const struct overlap_request *request, struct ove
 		}
 		terms->tail[op] += terms->whole[op];
 	}
-	return OK;
+	return pass_make_room(&terms->arena, request->problem, terms->room);
 }
 
 void overlap_terms_free(struct overlap_terms *terms)
@@ -59,28 +121,7 @@ void overlap_terms_free(struct overlap_terms *terms)
 	arena_free(&terms->arena);
 }
 
-struct passing {
-	const struct overlap_terms *terms;
-	const struct overlap_rule *rule;
-	const struct problem *problem;
-	const struct step_costs *costs;
-	const uint32_t *release;
-	uint32_t *order, *place;      /* [ops] done up to `at`; behind it the rest as it would run */
-	int64_t *live;                /* [ops] by place: bytes while the op there runs */
-	uint32_t at;
-	int64_t now;                  /* computation is free */
-	int64_t link[STREAMS_MAX];    /* and each link */
-	int64_t *ready, *end, *begin; /* [ops] picoseconds */
-	uint32_t *missing;            /* [ops] that must be done before it */
-	uint32_t *rank;               /* [ops] in the order that it goes along */
-	struct order_heap pool[POOLS];
-	uint32_t *left;               /* [items] users that are not done */
-	int64_t *relief;              /* [ops + 1] scratch */
-	int64_t alive;                /* bytes between two ops */
-	uint32_t last;                /* the last op that computed, or NONE */
-	uint32_t worst;               /* a place at which an op moved before it did not fit */
-	struct arena arena;
-};
+/* ---- bytes ---- */
 
 static bool pass_computes(const struct passing *passing, uint32_t op)
 {
@@ -92,100 +133,86 @@ static bool pass_sends(const struct passing *passing, uint32_t op)
 	return passing->costs->stream[op] > 0 && passing->costs->time[op] > 0;
 }
 
-/* Bytes of its results that something needs later. */
-static int64_t stays_of(const struct passing *passing, uint32_t op)
+static bool pass_is_done(const struct passing *passing, uint32_t op)
 {
-	const struct problem *problem = passing->problem;
-	int64_t bytes = 0;
-	FOR_ITEMS(item, &problem->products, op)
-		bytes += problem->live_out[item] || csr_length(&problem->users, item) > 0 ? problem->size[item] : 0;
-	return bytes;
+	return passing->missing[op] == NONE;
 }
 
-static int64_t products_of(const struct passing *passing, uint32_t op)
-{
-	int64_t bytes = passing->problem->workspace[op];
-	FOR_ITEMS(product, &passing->problem->products, op)
-		bytes += passing->problem->size[product];
-	return bytes;
-}
-
-/* The last place before `to` at which another op needs the item, or `at` - 1; to where one behind it does. */
+/* The last slot below `to`, that of op, at which another op that is left needs the item; -1: none does; `to` where one
+ * behind it does. */
 static int64_t other_use(const struct passing *passing, uint32_t item, uint32_t op, uint32_t to)
 {
-	int64_t last = (int64_t)passing->at - 1;
+	int64_t last = -1;
 	FOR_ITEMS(user, &passing->problem->users, item) {
-		if (user == op)
+		if (user == op || pass_is_done(passing, user))
 			continue;
-		if (passing->place[user] > to)
+		if (passing->slot[user] > to)
 			return to;
-		last = LARGER(passing->place[user], last);
+		last = LARGER(passing->slot[user], last);
 	}
 	return last;
 }
 
-/* Bytes that the op now at a place is spared if op runs before it. */
-static int64_t relief_at(const struct passing *passing, uint32_t op, uint32_t place)
+/* Bytes that the op of a slot is spared if op runs before it. */
+static int64_t relief_at(const struct passing *passing, uint32_t op, uint32_t slot)
 {
 	const struct problem *problem = passing->problem;
 	int64_t bytes = 0;
 	FOR_ITEMS(item, &problem->uses, op)
-		if (!problem->live_out[item] && other_use(passing, item, op, passing->place[op]) < place)
+		if (!problem->live_out[item] && other_use(passing, item, op, passing->slot[op]) < slot)
 			bytes += problem->size[item];
 	return bytes;
 }
 
-/* relief[j]: bytes that the op now at place at + j is spared if op runs before it. */
-static void pass_find_relief(struct passing *passing, uint32_t op)
+/* relief[s]: bytes that ops from the slot s on are spared, but not those before, if op runs before them. Returns how
+ * many slots have such. */
+static uint32_t pass_find_relief(struct passing *passing, uint32_t op)
 {
 	const struct problem *problem = passing->problem;
-	uint32_t at = passing->at, to = passing->place[op];
-	CLEAR(passing->relief, (to - at + (size_t)1));
+	uint32_t to = passing->slot[op], marks = 0;
 	FOR_ITEMS(item, &problem->uses, op) {
-		int64_t last = problem->live_out[item] ? to : other_use(passing, item, op, to);
-		if (last + 1 < to)
-			passing->relief[last + 1 - at] += problem->size[item];
+		int64_t last = problem->live_out[item] || problem->size[item] == 0 ? to : other_use(passing, item, op, to);
+		if (last + 1 >= to)
+			continue;
+		uint32_t slot = (uint32_t)larger_of(last + 1, passing->first);
+		if (passing->relief[slot] == 0)
+			passing->mark[marks++] = slot;
+		passing->relief[slot] += problem->size[item];
 	}
-	FOR_FROM(j, 1, to - at)
-		passing->relief[j] += passing->relief[j - 1];
+	return marks;
 }
 
 /* Whether op may run now; then live[] is as if it did, else nothing changes. */
 static bool move_live(struct passing *passing, uint32_t op)
 {
-	uint32_t at = passing->at, to = passing->place[op];
-	int64_t limit = passing->terms->request->limit, stays = stays_of(passing, op),
-			first = passing->alive + products_of(passing, op);
-	uint32_t worst = passing->worst;    /* most often it's there that the next one doesn't fit, too */
-	if (first > limit || (worst >= at && worst < to &&
-		passing->live[worst] + stays - relief_at(passing, op, worst) > limit))
+	uint32_t to = passing->slot[op], worst = passing->worst;
+	int64_t limit = passing->terms->request->limit, stays = passing->terms->stays[op], more = stays;
+	/* most often it's where the last one didn't fit that the next one doesn't, too */
+	if (passing->alive + passing->terms->adds[op] > limit ||
+		(worst < to && passing->live[worst] + stays - relief_at(passing, op, worst) > limit))
 		return false;
-	pass_find_relief(passing, op);
-	FOR_FROM(j, at, to)
-		if (passing->live[j] + stays - passing->relief[j - at] > limit) {
-			passing->worst = j;
-			return false;
-		}
-	for (uint32_t j = to; j-- > at;)
-		passing->live[j + 1] = passing->live[j] + stays - passing->relief[j - at];
-	passing->live[at] = first;
-	return true;
+	uint32_t marks = pass_find_relief(passing, op), slot = passing->first;
+	for (; slot < to; slot++) {
+		more -= passing->relief[slot];
+		if (passing->live[slot] + more > limit)
+			break;
+	}
+	bool fits = slot == to;
+	passing->worst = fits ? worst : slot;
+	more = stays;
+	for (slot = passing->first; fits && slot < to; slot++) {
+		more -= passing->relief[slot];
+		passing->live[slot] += more;
+	}
+	while (marks > 0)
+		passing->relief[passing->mark[--marks]] = 0;
+	return fits;
 }
 
-/* Whether op may run now; then it is put there, else nothing changes. */
+/* Whether op may run now, before all that is left. */
 static bool take_forward(struct passing *passing, uint32_t op)
 {
-	uint32_t at = passing->at, to = passing->place[op];
-	if (to == at)
-		return true;
-	if (!passing->terms->roomy && !move_live(passing, op))
-		return false;
-	memmove(passing->order + at + 1, passing->order + at, (to - at) * sizeof *passing->order);
-	FOR_FROM(j, at, to)
-		passing->place[passing->order[j + 1]] = j + 1;
-	passing->order[at] = op;
-	passing->place[op] = at;
-	return true;
+	return passing->slot[op] == passing->first || passing->terms->roomy || move_live(passing, op);
 }
 
 /* ---- time ---- */
@@ -196,7 +223,7 @@ static void run_collective(struct passing *passing, uint32_t op)
 	/* As the simulation has it: not before the op in front of it in the order begins; parameters are gathered a layer
 	 * ahead. */
 	uint32_t after = passing->terms->early[op] ? passing->release[op] : passing->last;
-	if (after != NONE && passing->place[after] >= passing->at)
+	if (after != NONE && !pass_is_done(passing, after))
 		after = passing->last;
 	if (after != NONE && passing->begin[after] > from)
 		from = passing->begin[after];
@@ -235,30 +262,35 @@ static int64_t urgency(const struct passing *passing, uint32_t op)
 	return tail;
 }
 
+static void pass_put(struct passing *passing, enum pool pool, uint32_t op, int64_t key, int64_t second)
+{
+	passing->in[op] = (uint8_t)pool;
+	order_heap_put(&passing->pool[pool], op, key, second);
+}
+
 /* Puts an op where it is offered from: first what takes computation no time, then what begins first, then by the rule.
  */
 static void pass_offer(struct passing *passing, uint32_t op)
 {
-	struct order_heap *pool = passing->pool;
 	int64_t rank = passing->rank[op], rule = passing->rule->urgent ? -urgency(passing, op) : rank;
 	if (!pass_computes(passing, op))
-		order_heap_put(&pool[POOL_FREE], op, -urgency(passing, op), rank);
+		pass_put(passing, POOL_FREE, op, -urgency(passing, op), rank);
 	else if (passing->ready[op] <= passing->now)
-		order_heap_put(&pool[POOL_READY], op, rule, rank);
+		pass_put(passing, POOL_READY, op, rule, rank);
 	else
-		order_heap_put(&pool[POOL_WAITS], op, passing->ready[op], rule);
+		pass_put(passing, POOL_WAITS, op, passing->ready[op], rule);
 }
 
 static bool is_far(const struct passing *passing, uint32_t op)
 {
-	uint32_t ahead = passing->place[op] - passing->at;
-	return ahead > passing->rule->window || (gathers(passing, op) && ahead > passing->rule->gather);
+	uint32_t slot = passing->slot[op];
+	return slot > passing->far[0] || (slot > passing->far[1] && gathers(passing, op));
 }
 
 static void open_op(struct passing *passing, uint32_t op)
 {
 	if (is_far(passing, op))
-		order_heap_put(&passing->pool[gathers(passing, op) ? POOL_FAR_GATHERS : POOL_FAR], op, passing->rank[op], 0);
+		pass_put(passing, gathers(passing, op) ? POOL_FAR_GATHERS : POOL_FAR, op, passing->rank[op], 0);
 	else
 		pass_offer(passing, op);
 }
@@ -281,15 +313,67 @@ static void sort_pools(struct passing *passing)
 	}
 }
 
-/* The op at the place runs: bytes, time, what it lets run. */
-static void pass_finish(struct passing *passing)
+/* The first slot from there on whose op is left, or behind all. */
+static uint32_t pass_skip_done(const struct passing *passing, uint32_t slot)
+{
+	while (slot < passing->problem->ops && pass_is_done(passing, passing->line[slot]))
+		slot++;
+	return slot;
+}
+
+#define GAPS 4             /* slots, of which one is such an op's: what is left moves together */
+
+/* Where many ops behind the first are done. */
+static void pass_close_gaps(struct passing *passing)
+{
+	uint32_t ops = passing->problem->ops, to = passing->high + 1, marked[3], *const mark[3] = { &passing->far[0],
+		&passing->far[1], &passing->worst };
+	if (passing->gone * GAPS < passing->high - passing->first)
+		return;
+	FOR_INT(i, 3)
+		marked[i] = *mark[i] < ops ? passing->line[*mark[i]] : NONE;
+	for (uint32_t slot = to; slot-- > passing->first;) {
+		uint32_t op = passing->line[slot];
+		if (pass_is_done(passing, op))
+			continue;
+		passing->line[--to] = op;
+		passing->live[to] = passing->live[slot];
+		passing->slot[op] = to;
+	}
+	FOR_INT(i, 3)
+		if (marked[i] != NONE)
+			*mark[i] = pass_is_done(passing, marked[i]) ? NONE : passing->slot[marked[i]];
+	passing->first = to;
+	passing->gone = 0;
+}
+
+static void pass_leave(struct passing *passing, uint32_t op)
+{
+	uint32_t ops = passing->problem->ops, slot = passing->slot[op];
+	passing->missing[op] = NONE;
+	passing->live[slot] = PASS_DONE;
+	FOR_INT(i, 2)
+		if (slot <= passing->far[i] && passing->far[i] < ops)
+			passing->far[i] = pass_skip_done(passing, passing->far[i] + 1);
+	if (slot == passing->first) {
+		passing->first = pass_skip_done(passing, slot);
+		passing->gone -= passing->first - slot - 1;
+	} else {
+		passing->gone++;
+		passing->high = LARGER(slot, passing->high);
+		pass_close_gaps(passing);
+	}
+}
+
+/* The op runs: bytes, time, what it lets run. */
+static void pass_finish(struct passing *passing, uint32_t op)
 {
 	const struct problem *problem = passing->problem;
-	uint32_t op = passing->order[passing->at++];
-	FOR_INT(p, POOLS)
-		if (passing->pool[p].place[op] != NONE)
-			order_heap_remove(&passing->pool[p], op);
-	passing->alive += stays_of(passing, op);
+	passing->order[passing->at++] = op;
+	if (passing->pool->place[op] != NONE)
+		order_heap_remove(&passing->pool[passing->in[op]], op);
+	pass_leave(passing, op);
+	passing->alive += passing->terms->stays[op];
 	FOR_ITEMS(item, &problem->uses, op)
 		if (--passing->left[item] == 0 && !problem->live_out[item])
 			passing->alive -= problem->size[item];
@@ -331,41 +415,33 @@ static uint32_t pass_take_best(struct passing *passing)
 	return NONE;
 }
 
-/* Puts at the place what is to run there. */
-static void pass_choose(struct passing *passing)
+/* What is to run next. */
+static uint32_t pass_choose(struct passing *passing)
 {
-	uint32_t tried[TRIES], tries = 0;
-	bool taken = false;
+	uint32_t tried[TRIES], tries = 0, taken = NONE;
 	sort_pools(passing);
-	while (!taken && tries < TRIES) {
+	while (taken == NONE && tries < TRIES) {
 		uint32_t op = pass_take_best(passing);
 		if (op == NONE)
 			break;
-		tried[tries++] = op;
-		taken = !is_in_the_way(passing, op) && take_forward(passing, op);
+		if (!is_in_the_way(passing, op) && take_forward(passing, op))
+			taken = op;
+		else
+			tried[tries++] = op;
 	}
 	while (tries > 0)
 		pass_offer(passing, tried[--tries]);
+	return taken == NONE ? passing->line[passing->first] : taken;
 }
 
 static enum status pass_prepare(struct passing *passing, const uint32_t *from)
 {
 	const struct problem *problem = passing->problem;
-	uint32_t ops = problem->ops;
-	uint32_t **const ids[] = { &passing->place, &passing->missing, &passing->rank };
-	int64_t **const times[] = { &passing->live, &passing->ready, &passing->end, &passing->begin };
-	bool fine = true;
-	FOR(i, COUNT_OF(ids))
-		fine &= (*ids[i] = arena_alloc(&passing->arena, ops, sizeof(uint32_t))) != NULL;
-	FOR(i, COUNT_OF(times))
-		fine &= (*times[i] = arena_alloc(&passing->arena, ops, sizeof(int64_t))) != NULL;
-	ROOM(&passing->arena, passing->left, problem->items);
-	ROOM(&passing->arena, passing->relief, ops + (size_t)1);
-	FOR_INT(p, POOLS)
-		fine &= order_heap_init(&passing->pool[p], ops, &passing->arena) == OK;
-	if (!fine || !passing->left || !passing->relief ||
-		(!passing->terms->roomy && problem_peak(problem, from, passing->live, &(uint32_t){ 0 }) < 0))
-		return NO_MEMORY;
+	uint32_t ops = problem->ops, *far = passing->far;
+	NEED(passing->terms->roomy || problem_peak(problem, from, passing->live, &(uint32_t){ 0 }) >= 0);
+	far[0] = SMALLER(passing->rule->window, ops);
+	far[1] = SMALLER(passing->rule->gather, ops);
+	CLEAR(passing->ready, ops);
 	passing->alive = problem->base;
 	FOR(item, problem->items) {
 		passing->left[item] = csr_length(&problem->users, item);
@@ -374,9 +450,9 @@ static enum status pass_prepare(struct passing *passing, const uint32_t *from)
 			: 0;
 	}
 	FOR(p, ops) {
-		uint32_t op = passing->order[p] = from[p];
-		passing->place[op] = passing->rank[op] = p;
-		passing->missing[op] = csr_length(&problem->pred, op);
+		passing->line[p] = from[p];
+		passing->rank[from[p]] = passing->slot[from[p]] = p;
+		passing->missing[from[p]] = csr_length(&problem->pred, from[p]);
 	}
 	FOR(p, ops)
 		if (passing->missing[from[p]] == 0)
@@ -388,13 +464,16 @@ enum status overlap_pass(const struct overlap_terms *terms, const struct overlap
 	const uint32_t *release, uint32_t *order)
 {
 	const struct overlap_request *request = terms->request;
-	struct passing passing = { .terms = terms, .rule = rule, .problem = request->problem, .costs = request->costs,
-		.release = release, .order = order, .last = NONE };
-	enum status status = pass_prepare(&passing, from);
-	while (status == OK && passing.at < request->problem->ops) {
-		pass_choose(&passing);
-		pass_finish(&passing);
-	}
-	arena_free(&passing.arena);
-	return status;
+	struct passing passing = *terms->room;
+	passing.terms = terms;
+	passing.rule = rule;
+	passing.problem = request->problem;
+	passing.costs = request->costs;
+	passing.release = release;
+	passing.order = order;
+	passing.last = passing.worst = NONE;
+	TRY(pass_prepare(&passing, from));
+	while (passing.at < request->problem->ops)
+		pass_finish(&passing, pass_choose(&passing));
+	return OK;
 }

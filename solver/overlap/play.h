@@ -36,6 +36,8 @@ void lineup_free(struct lineup *line);
 #define lineup_drop lineup_free
 /* Begins with an order of the graph's ops, and back. */
 void lineup_set(struct lineup *line, const uint32_t *order);
+/* The same for plays alone: without live bytes. */
+void lineup_place(struct lineup *line, const uint32_t *order);
 void lineup_write(const struct lineup *line, uint32_t *order);
 
 /* What changes from now on can be undone: within [low, high] only. O(high - low). */
@@ -89,9 +91,10 @@ int64_t play_step(struct play *play, int64_t most);
 struct anneal_effort {
 	uint64_t plays;            /* of the step */
 	int64_t hot, bound;        /* picoseconds: the first temperature; no order is faster */
+	int64_t limit;             /* bytes */
 	struct control *control;   /* may stop it */
 };
 
-/* From an order that keeps the request's limit. order: [ops], the fastest on the way, which keeps the limit. OK, also
+/* From an order that keeps the limit. order: [ops], the fastest on the way, which keeps the limit. OK, also
  * where it was stopped, or NO_MEMORY. O(plays * (nodes log nodes + dependencies)). */
 enum status overlap_anneal(struct lineup *line, struct play *play, const struct anneal_effort *effort, uint32_t *order);
