@@ -142,6 +142,11 @@ static enum status best_shave(struct closing *closing)
 	return order_run_shaving(closing->job);
 }
 
+static enum status best_series(struct closing *closing)
+{
+	return order_run_series(closing->job);
+}
+
 static enum status search_briefly(struct closing *closing)
 {
 	return best_search(closing->job, false, 4000);
@@ -170,6 +175,7 @@ static const struct step {
 	{ "order.alive", NULL, run_alive },
 	{ "order.cuts", NULL, run_cuts },
 	{ "order.roam", NULL, run_roam },
+	{ "order.series", best_closes, best_series },
 	{ "order.repair", NULL, improve_two },
 	{ "order.shave", best_closes, best_shave },
 	{ "order.search", best_closes, search_briefly },

@@ -134,6 +134,11 @@ enum status order_by_priority(
  * first: XLA's DFS memory scheduler. O(arcs + ops log ops). */
 enum status order_depth_first(const struct order_model *model, uint32_t *order);
 
+/* series: the least peak of a series-parallel step. */
+
+/* Finds the best order and proves it, or does nothing where the step isn't series-parallel. */
+enum status order_run_series(struct order_job *job);
+
 /* shave: precedences that every order within a threshold keeps, and the bound that follows. */
 
 /* Raises the bound of the run by precedence shaving, first to the best peak, else by halving what is left. Spends an

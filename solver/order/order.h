@@ -23,8 +23,10 @@
  *     roam        ROAM's orderer
  *     job         best order and bound so far; answers found before
  *     memory      a store of answers for one run
+ *     series      the least peak of a series-parallel step
  *     explain     why an item is alive while an op runs
- *     check       checks a certificate without the solver */
+ *     check       checks a certificate without the solver
+ *     check_series  the same of a series-parallel step */
 #pragma once
 
 #include "solver/base/proof.h"
@@ -58,6 +60,7 @@ extern const char *const order_strategy_names[ORDER_STRATEGY_COUNT];
 	X(ALIVE, "alive")      /* LB2: the items certainly alive while `op` runs */ \
 	X(CUT, "cut")          /* a flow below the minimum cut at `op` */ \
 	X(PRECEDENCE, "precedence") /* precedences that follow from one another, then a flow below the minimum cut at `op` */ \
+	X(SERIES, "series")    /* the step is series-parallel: reduced again to check it */ \
 	X(SEARCH, "search")    /* an exhausted search: re-run it to check it */ \
 	X(CONTRADICTED, "contradicted") /* nothing is proved: whoever runs the step needs less than this graph can */
 #define X(id, name) ORDER_PROOF_##id,
@@ -175,10 +178,14 @@ enum status order_quick(const struct problem *problem, struct control *control, 
  * was found, with the other op forced to the wrong side and all earlier precedences kept, needs the bound or more. And
  * so does the state at `op` with all of them: hence there is no such order. A maximum flow for each.
  *
- * SEARCH and NONE carry nothing to verify: SEARCH is BAD_INPUT here (re-run it), NONE accepts the largest
- * single working set. */
+ * SERIES (see below), SEARCH and NONE carry nothing to verify: SEARCH is BAD_INPUT here (re-run it), NONE accepts the
+ * largest single working set. */
 enum status order_check_certificate(const struct problem *problem, const struct order_certificate *certificate,
 	int64_t bound, struct error *error);
+
+/* SERIES: OK if the step is series-parallel and no order of it stays below the bound; BAD_INPUT, with the reason. Its
+ * parts are merged anew: O(ops^2), and what their profiles take. */
+enum status order_check_series(const struct problem *problem, int64_t bound, struct error *error);
 
 /* Why an item is alive at a position of an order. */
 enum order_reason {

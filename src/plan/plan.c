@@ -82,6 +82,7 @@ char *plan_order_ground(const struct plan *plan, size_t longest, char *text, siz
 	case ORDER_PROOF_PRECEDENCE:
 		snprintf(text, size, "the minimum cut at %s, with precedences that every better order keeps", op);
 		break;
+	case ORDER_PROOF_SERIES: snprintf(text, size, "the best order of a series-parallel step, part by part"); break;
 	case ORDER_PROOF_SEARCH: snprintf(text, size, "an exhausted search of orders"); break;
 	case ORDER_PROOF_CONTRADICTED: snprintf(text, size, CONTRADICTED); break;
 	case ORDER_PROOF_NONE: case ORDER_PROOF_COUNT: snprintf(text, size, "what the largest op alone needs"); break;
