@@ -20,6 +20,7 @@ from tidemark_torch import command, errors, replay, truth
 from tidemark_torch.batches import capture_batches
 from tidemark_torch.graph import read_graph, write_graph
 from tidemark_torch.initial import set_values
+from tidemark_torch.kernels import Kernels
 from tidemark_torch.recording import capture_step, fake
 from tidemark_torch.steps import TrainingStep
 from tidemark_torch.workspace import Heap, allocator_peak
@@ -124,6 +125,14 @@ class Workspace(unittest.TestCase):
             self.assertLess(abs(graph.peak_bytes(list(graph.ops)) / real - 1), 0.01, name)
             self.assertEqual(name == "blocks", plain > 0.99 * real, name)
 
+    def test_products_with_a_bias_are_run_and_sums_are_not(self):
+        with fake():
+            graph = capture_step(None, TrainingStep(nn.Linear(8, 8), (torch.randn(4, 8),), "sgd"))
+        found = Kernels(graph, 1 << 20).measure()
+        kinds = {graph.ops[name]["op"].split(".")[1] for name in found}
+        self.assertIn("addmm", kinds)
+        self.assertFalse(kinds & {"add", "add_", "mul"})
+
     def test_an_order_with_workspace_needs_what_the_plan_says(self):
         step = make("transposed")
         for _ in range(2):
@@ -198,6 +207,8 @@ class Layouts(unittest.TestCase):
         "batch_norm": lambda x: F.batch_norm(x, None, None, training=True), "group_norm": lambda x: F.group_norm(x, 2), "roll": lambda x: x.roll(2, 1), "shuffle": lambda x: F.channel_shuffle(x, 2),
         "pad": lambda x: F.pad(x, (1, 1, 1, 1), mode="reflect"),
         "pad_volumes": lambda x: F.pad(x.unsqueeze(2).repeat(1, 1, 2, 1, 1).contiguous(memory_format=torch.channels_last_3d), (1,) * 6, mode="replicate"), "unfold": lambda x: F.fold(F.unfold(x, 2, stride=2), (4, 6), 2, stride=2),
+        "mixed_layer_norm": lambda x: F.layer_norm(x.bfloat16(), (6,), torch.ones(6), torch.zeros(6)),
+        "mixed_group_norm": lambda x: F.group_norm(x.bfloat16(), 2, torch.ones(8), torch.zeros(8)),
         "pow": lambda x: 2 ** x, "xlogy": lambda x: torch.special.xlogy(x.abs(), x.detach().abs() + 1),
         "ctc": lambda x: F.ctc_loss(x.flatten(2).permute(2, 0, 1).log_softmax(2), torch.ones(2, 3, dtype=torch.long), torch.tensor([24, 24]), torch.tensor([3, 2]))}
 

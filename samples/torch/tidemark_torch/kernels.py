@@ -17,8 +17,9 @@ from .workspace import LEAST, allocator_peak, heap, say
 
 LARGEST = 4 << 30  # bytes of operands and results: larger calls aren't run
 SMALL = 64 << 20  # bytes of these: kernels of larger calls don't begin to need workspace as the batch grows
-QUIET = ("aten.clone", "aten._to_copy", "aten.copy_", "aten.add", "aten.mul", "aten.div", "aten.sub", "aten.fill_", "aten.zero_", "aten.zeros", "aten.ones",
-         "aten.empty", "aten.full", "aten.arange", "aten.new_", "aten.cat", "aten.embedding")  # have no workspace
+PLAIN = {"clone", "_to_copy", "copy_", "add", "add_", "mul", "mul_", "div", "div_", "sub", "sub_", "fill_", "zero_", "arange",
+         "cat", "embedding"}  # have no workspace
+FILLED = ("aten.zeros", "aten.ones", "aten.empty", "aten.full", "aten.new_", "tidemark.")  # nor have these
 RESERVING = ("aten.mkldnn_rnn_layer.", "aten._cudnn_rnn.", "aten.miopen_rnn.")  # make what their backward kernels write into
 
 
@@ -106,7 +107,8 @@ class Kernels:
     def runs(self, op):
         """True for an op worth a run: one that makes memory in ways that aren't plain."""
         makes = any("alias" not in self.graph.tensors[out] for out in op["out"])
-        return makes and "args" in op and op["phase"] != "update" and not op["op"].startswith(("tidemark.",) + QUIET)
+        return makes and "args" in op and op["phase"] != "update" and \
+            op["op"].split(".")[1] not in PLAIN and not op["op"].startswith(FILLED)
 
     def workspace(self, name, op):
         """Bytes that an op allocates beside what it makes."""

@@ -76,6 +76,15 @@ def on_cpu(function, laid_anew, operand):
     return lambda *args, **kwargs: (laid_anew if args[operand].device.type == "cpu" else function)(*args, **kwargs)
 
 
+def with_statistics(function, weight):
+    """A norm whose statistics are of its weight's type, as CPU kernels have it, where its input is of a narrower one."""
+    def run(x, *args, **kwargs):
+        result, *statistics = function(x, *args, **kwargs)
+        mixed = x.device.type == "cpu" and args[weight - 1] is not None and args[weight - 1].dtype is torch.float32
+        return (result, *[one.float() if mixed else one for one in statistics])
+    return run
+
+
 def like(operand):
     """A result that lies as an operand does."""
     return lambda *args, **kwargs: torch.empty_like(args[operand])
@@ -121,6 +130,9 @@ def table():
     for name, places in CPU_LAID.items():
         function = getattr(aten, name).default
         made[function] = on_cpu(function, laid(function, *places), places[0])
+    for name, weight in (("native_layer_norm", 2), ("native_group_norm", 1)):
+        function = getattr(aten, name).default
+        made[function] = with_statistics(made.get(function, function), weight)
     made[aten.pow.Scalar] = laid(aten.pow.Scalar, "dense")
     made[aten.xlogy.Tensor] = lambda x, y: aten.atan2.default(x, y)
     return made
