@@ -1,17 +1,12 @@
 /* model_command.c: tidemark model: a built-in model's training step, in the native format. */
-#include <unistd.h>
-
 #include "batch.h"
 #include "src/write/export.h"
-#include "src/configs/model_source.h"
 #include "options.h"
 
 struct request {
-	struct model_config config;
 	struct model_training training;
 	struct command_line line;
-	const char *name;
-	struct hugging_face file; /* where the model comes from a config.json */
+	struct named_model model;
 };
 
 /* ---- options ---- */
@@ -20,7 +15,7 @@ static int set_size(struct request *request, int row, const char *text)
 {
 	char name[32];
 	struct error error = { 0 };
-	return model_size(&request->config, option_rows[row].name, text, &error) == OK ? EXIT_FINE
+	return model_size(&request->model.config, option_rows[row].name, text, &error) == OK ? EXIT_FINE
 		: usage_error("model", "--%s %s: %s", option_name(&option_rows[row], name, sizeof name), text, error.text);
 }
 
@@ -50,17 +45,17 @@ static int model_command_take_option(void *context, int row, const char *value)
 		break;
 	case OPTION_attention:
 		code = option_word(&request->line, row, value, attentions, 2, &word);
-		request->config.flash = word == 1;
+		request->model.config.flash = word == 1;
 		break;
 	case OPTION_loss:
 		code = option_word(&request->line, row, value, losses, 2, &word);
-		request->config.eager_loss = word == 1;
+		request->model.config.eager_loss = word == 1;
 		break;
 	case OPTION_kernels:
 		code = option_word(&request->line, row, value, kernels, 2, &word);
-		request->config.fused = word == 1;
+		request->model.config.fused = word == 1;
 		break;
-	case OPTION_no_dropout: request->config.dropout = false; break;
+	case OPTION_no_dropout: request->model.config.dropout = false; break;
 	case OPTION_forward: training->forward_only = true; break;
 	case OPTION_accumulate: training->accumulate = true; break;
 	default: code = set_size(request, row, value);
@@ -77,28 +72,6 @@ static void model_command_print_names(void)
 	words_print(stdout, "", 0,
 		"Or a config.json, or the folder of one, of a Hugging Face model: llama, mistral, qwen, gemma, mixtral, "
 		"deepseek and others.");
-}
-
-/* A preset, or the config.json of a Hugging Face model. */
-static int find_model(struct request *request, const char *name)
-{
-	char hint[120];
-	const struct model_preset *preset = model_find(name);
-	struct error error = { 0 };
-	if (preset) {
-		request->config = preset->config;
-		model_config_default(&request->config);
-		request->name = preset->name;
-		return model_sizes(&request->config, name, &error) == OK ? EXIT_FINE : usage_error("model", "%s", error.text);
-	}
-	if (access(name, F_OK) != 0)
-		return usage_error("model", "no model \"%.60s\", and no such file%s", name, model_hint(name, hint, sizeof hint));
-	if (hugging_face_open(name, &request->file, &error) != OK)
-		return complain(name, &error, error.status);
-	request->config = request->file.config;
-	model_config_default(&request->config);
-	request->name = request->file.name;
-	return EXIT_FINE;
 }
 
 /* The model's own sizes are there before options change them: its name is looked for first. */
@@ -119,15 +92,17 @@ int model_command(int argc, char **argv)
 			.help = model_command_print_names } };
 	const char *name = first_operand(argc, argv);
 	struct error error = { 0 };
-	int code = name ? find_model(&request, name) : EXIT_FINE;
-	if (code == EXIT_FINE)
-		code = command_line_parse(&request.line, argc, argv);
+	if (name && model_open(name, false, &request.model, &error) == OK && !request.model.name)
+		refuse(&error, "expected a model's name, or a config.json of a Hugging Face model");
+	if (error.status != OK)
+		return complain(name, &error, error.status);
+	int code = command_line_parse(&request.line, argc, argv);
 	if (code != EXIT_FINE || request.line.helped)
 		return code;
-	struct plan plan = { .graph = model_step(request.name, &request.config, &request.training, &error) };
-	hugging_face_close(&request.file);
+	struct plan plan = { .graph = model_step(request.model.name, &request.model.config, &request.training, &error) };
+	hugging_face_close(&request.model.file);
 	if (!plan.graph)
-		return complain(*request.file.name ? name : NULL, &error, error.status);
+		return complain(name, &error, error.status);
 	struct export_options options = { 0 };
 	enum status status = export_to(EXPORT_native, &plan, &options, request.line.output, true, &error);
 	graph_release(plan.graph);

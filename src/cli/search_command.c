@@ -193,7 +193,7 @@ static void print_memory(FILE *file, const char *which, const struct rank_memory
 static int64_t tokens_of(const struct search *search)
 {
 	const struct model_config *config = &search->source.asked;
-	return search->source.preset && config->vocab > 0 && config->seq > 0 ? search->request.batch * config->seq : 0;
+	return search->source.model.name && config->vocab > 0 && config->seq > 0 ? search->request.batch * config->seq : 0;
 }
 
 /* Behind the last shown row of a tie, which began with row tie: how far apart they are. Returns where the tie of the
@@ -703,7 +703,7 @@ static int search_command_run(struct search *search)
 	}
 	config_list_free(&list);
 	status = output_close(&output, status, &error);
-	return status != OK ? complain(*search->source.file.name ? search->source.name : NULL, &error, status) : code;
+	return status != OK ? complain(*search->source.model.file.name ? search->source.name : NULL, &error, status) : code;
 }
 
 int search_command(int argc, char **argv)

@@ -1,11 +1,9 @@
 /* model_source.c: built-in models and captured steps, of any batch and recomputation. */
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "model_source.h"
 #include "src/base/complain.h"
 #include "solver/step/scale.h"
-#include "src/models/open.h"
 #include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 #include "src/scenario/profiles.h"
@@ -95,7 +93,7 @@ static struct graph *built_in(
 	training.recompute = named ? RECOMPUTE_NONE : recompute;
 	training.float8 = training.float8 && !named;
 	config.batch = batch;
-	struct graph *graph = model_step(source->preset->name, &config, &training, error);
+	struct graph *graph = model_step(source->model.name, &config, &training, error);
 	return reduced_as_asked(source, named ? named_again(source, graph, guess, error) : graph, error);
 }
 
@@ -137,63 +135,23 @@ static void open_built_in(struct model_source *source)
 	source->step = built_in;
 }
 
-/* Models whose loss and kernels can be fused. */
-static bool model_source_has_kernels(const struct model_config *config)
-{
-	return config->family == FAMILY_LLAMA || config->family == FAMILY_DEEPSEEK || config->from;
-}
-
-/* Sets the preset where the name is a Hugging Face model's folder or config.json; leaves all as it is where it is
- * something else. */
-static int open_hugging_face(struct model_source *source, const char *name)
-{
-	char path[4096];
-	struct error error = { 0 };
-	PRINT_TO(path, "%.*s", (int)strcspn(name, ":"), name);
-	if (!hugging_face_is(path))
-		return EXIT_FINE;
-	if (hugging_face_open(path, &source->file, &error) != OK)
-		return complain(path, &error, error.status);
-	source->loaded = (struct model_preset) { .name = source->file.name, .config = source->file.config };
-	source->preset = &source->loaded;
-	return EXIT_FINE;
-}
-
-char *model_hint(const char *name, char *text, size_t size)
-{
-	char word[64];
-	struct nearest nearest = { .wanted = word };
-	PRINT_TO(word, "%.*s", (int)strcspn(name, ":"), name);
-	for (const struct model_preset *preset = model_presets; preset->name; preset++)
-		nearest_consider(&nearest, preset->name);
-	return nearest_text(&nearest, "", text, size);
-}
-
 int model_source_open(
 	struct model_source *source, const char *name, const struct read_options *reading, const struct scenario *scenario)
 {
 	int code = EXIT_FINE;
 	struct error error = { 0 };
-	*source = (struct model_source) { .name = name, .scenario = scenario, .preset = model_find(name),
+	int64_t seq = scenario->value[K_seq];
+	bool eager_loss = profile_of((enum software)scenario->value[K_software])->eager_loss;
+	*source = (struct model_source) { .name = name, .scenario = scenario,
 		.reading = reading ? *reading : (struct read_options) { 0 } };
-	if (!source->preset && (code = open_hugging_face(source, name)) != EXIT_FINE)
-		return code;
-	if (source->preset) {
-		enum software software = (enum software)source->scenario->value[K_software];
-		source->config = source->preset->config;
-		model_config_default(&source->config);
-		source->config.eager_loss |= model_source_has_kernels(&source->config) && profile_of(software)->eager_loss;
-		if (model_sizes(&source->config, name, &error) != OK)
-			return usage_error("search", "%s", error.text);
-		if (source->scenario->value[K_seq] != KNOB_GIVEN)
-			source->config.seq = source->scenario->value[K_seq];
+	if (model_open(name, eager_loss, &source->model, &error) != OK)
+		return complain(name, &error, error.status);
+	if (source->model.name) {
+		source->config = source->model.config;
+		source->config.seq = seq != KNOB_GIVEN ? seq : source->config.seq;
 		source->asked = source->config;
 		open_built_in(source);
 		return EXIT_FINE;
-	}
-	if (strcmp(name, "-") != 0 && access(name, F_OK) != 0) {
-		char hint[120];
-		return usage_error("search", "no model \"%.60s\", and no such file%s", name, model_hint(name, hint, sizeof hint));
 	}
 	source->graph = batch_open(name, &source->reading, &code);
 	source->step = from_file;
@@ -230,11 +188,11 @@ struct graph *model_source_whole(struct model_source *source, int64_t batch, str
 {
 	struct model_training training = training_of(source);
 	struct model_config config = source->asked;
-	if (!source->preset)
+	if (!source->model.name)
 		return graph_retain(source->graph);
 	config.batch = batch;
 	training.loss_chunks = 0;   /* the scenario says so */
-	return model_step(source->preset->name, &config, &training, error);
+	return model_step(source->model.name, &config, &training, error);
 }
 
 enum status model_source_scenario(const struct model_source *source, int64_t batch, struct scenario *scenario)
@@ -242,11 +200,11 @@ enum status model_source_scenario(const struct model_source *source, int64_t bat
 	static const enum knob_id in_the_model[] = { K_batch, K_seq, K_precision, K_optimizer };
 	struct error error;
 	NEED(scenario_copy(scenario, source->scenario) == OK);
-	if (source->preset && !source->asked.fused)
+	if (source->model.name && !source->asked.fused)
 		TRY(scenario_set(scenario, "kernels=eager", &error));
-	for (size_t i = 0; source->preset && i < COUNT_OF(in_the_model); i++)
+	for (size_t i = 0; source->model.name && i < COUNT_OF(in_the_model); i++)
 		scenario->value[in_the_model[i]] = knobs[in_the_model[i]].normal;
-	if (!source->preset)
+	if (!source->model.name)
 		scenario->value[K_batch] = batch;
 	return OK;
 }
@@ -254,7 +212,7 @@ enum status model_source_scenario(const struct model_source *source, int64_t bat
 /* What differs from the preset, as options of `model`. */
 static void say_sizes(const struct model_source *source, struct words *words)
 {
-	const struct model_config *asked = &source->asked, *preset = &source->preset->config;
+	const struct model_config *asked = &source->asked, *preset = &source->model.preset;
 	char name[32];
 #define X(field, least, most, help) \
 	if (asked->field != preset->field && strcmp(#field, "batch") != 0) { \
@@ -280,7 +238,7 @@ char *model_source_line(const struct model_source *source, int64_t batch, const 
 	struct model_training training = training_of(source);
 	char name[4096];
 	struct words words = { text, size, 0 };
-	if (!source->preset) {
+	if (!source->model.name) {
 		words_add(&words, "tidemark plan ");
 		words_add_quoted(&words, source->name);
 		words_add(&words, "%s%s", read_options_text(&source->reading, name, sizeof name), set);
@@ -306,14 +264,14 @@ char *model_source_assumptions(const struct model_source *source, char *text, si
 	const int64_t *value = source->scenario->value;
 	char precision[32], optimizer[32], sequence[32];
 	const char *master = training.precision == PRECISION_MIXED ? " (fp16, fp32 master weights)" : "";
-	if (source->preset && config->heads > 0 && config->seq > 0)
+	if (source->model.name && config->heads > 0 && config->seq > 0)
 		snprintf(text, size,
 			"precision %s%s, sequence %lld, optimizer %s, attention %s, dropout %s; recompute selective: attention "
 			"scores%s, full: every layer",
 			precision_names[training.precision], master, (long long)config->seq, optimizer_names[training.optimizer],
 			config->flash ? "in one fused kernel" : "with scores in memory", config->dropout ? "on" : "off",
 			config->flash ? " (there are none)" : "");
-	else if (source->preset)
+	else if (source->model.name)
 		snprintf(text, size, "precision %s%s, optimizer %s; recompute full: every layer",
 			precision_names[training.precision], master, optimizer_names[training.optimizer]);
 	else
@@ -325,7 +283,7 @@ char *model_source_assumptions(const struct model_source *source, char *text, si
 			value[K_seq] != KNOB_GIVEN ? knob_text(K_seq, value[K_seq], sequence, sizeof sequence) : "as in the file",
 			value[K_optimizer] ? knob_text(K_optimizer, value[K_optimizer], optimizer, sizeof optimizer)
 			: "as in the file");
-	if (source->preset && config->assumed) {
+	if (source->model.name && config->assumed) {
 		struct words words = { text, size, strlen(text) };
 		words_add(&words, "; %s", config->assumed);
 		for (char *at = text; *at; at++)
@@ -336,7 +294,7 @@ char *model_source_assumptions(const struct model_source *source, char *text, si
 
 void model_source_close(struct model_source *source)
 {
-	hugging_face_close(&source->file);
+	hugging_face_close(&source->model.file);
 	graph_release(source->graph);
 	rules_free(source->rules);
 	store_free(source->store);
@@ -349,7 +307,7 @@ void model_source_request(struct model_source *source, struct config_request *re
 	request->context = source;
 	request->padding = source->scenario->value[K_padding];
 	request->repeat = source->repeat;
-	request->eager = source->preset && !source->asked.fused;
+	request->eager = source->model.name && !source->asked.fused;
 	request->replicate = (uint32_t)source->scenario->value[K_replicate];
 	request->keeps = !source->scenario->value[K_reshard_after_forward];
 	request->machine = source->scenario->machine;

@@ -3,15 +3,12 @@
 #pragma once
 
 #include "config_search.h"
-#include "src/models/hugging_face.h"
-#include "src/read/read_options.h"
+#include "src/models/open.h"
 
 struct model_source {
 	const char *name;
 	const struct scenario *scenario; /* precision, optimizer, sequence length */
-	const struct model_preset *preset; /* a built-in model's, or `loaded` */
-	struct hugging_face file;
-	struct model_preset loaded;  /* of a config.json */
+	struct named_model model; /* its name is NULL where the source is a file */
 	struct graph *graph;
 	struct read_options reading;  /* how it was read */
 	struct model_config config;  /* as searched: few of its equal layers */
@@ -30,8 +27,6 @@ struct model_source {
  * case. */
 int model_source_open(
 	struct model_source *source, const char *name, const struct read_options *reading, const struct scenario *scenario);
-/* "; the nearest is gpt2_xl" for "gpt2xl", or "" where no built-in model is meant. Returns text. */
-char *model_hint(const char *name, char *text, size_t size);
 void model_source_close(struct model_source *source);
 /* The same of a graph that is open, with somebody's store, rules and control; nothing is to be closed. */
 void model_source_of(struct model_source *source, struct graph *graph, const struct scenario *scenario,

@@ -145,21 +145,56 @@ static bool *models_switch(struct model_config *config, const char *name)
 	return NULL;
 }
 
+/* The sizes of each family; of a config.json its reader knows. */
+#define OF_ALL ", batch, lora, target, base"
+static const char *const family_sizes[FAMILY_COUNT] = {
+	[FAMILY_GPT] = "layers, hidden, heads, ffn, vocab, positions, seq" OF_ALL,
+	[FAMILY_LLAMA] = "layers, hidden, heads, kv_heads, head_width, ffn, vocab, seq, experts, top_k, expert_ffn, "
+		"shared_experts, shared_ffn, dense_layers, sparse_step, router_nodes, mtp_layers, rope_width, capacity" OF_ALL,
+	[FAMILY_BERT] = "layers, hidden, heads, ffn, vocab, positions, seq, types" OF_ALL,
+	[FAMILY_T5] = "layers, decoder_layers, hidden, heads, head_width, ffn, vocab, seq, buckets" OF_ALL,
+	[FAMILY_VIT] = "layers, hidden, heads, ffn, classes, image, patch, channels" OF_ALL,
+	[FAMILY_RESNET] = "hidden, classes, image" OF_ALL,
+	[FAMILY_MOE] = "layers, hidden, heads, ffn, vocab, positions, seq, experts, top_k, capacity" OF_ALL,
+	[FAMILY_DEEPSEEK] = "layers, hidden, heads, head_width, ffn, vocab, seq, experts, top_k, expert_ffn, "
+		"shared_experts, dense_layers, sparse_step, q_rank, kv_rank, router_nodes, mtp_layers, rope_width, "
+		"value_width, capacity" OF_ALL,
+	[FAMILY_DLRM] = "layers, hidden, ffn, vocab, classes, experts" OF_ALL,
+};
+
+/* Whether a list has a word. */
+static bool models_has(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+	for (const char *at = strstr(list, word); at; at = strstr(at + 1, word))
+		if ((at == list || at[-1] == ' ') && (!at[length] || at[length] == ','))
+			return true;
+	return false;
+}
+
+/* What stands behind a name and is no size of that model. */
+static enum status models_no_size(const struct model_config *config, struct error *error)
+{
+	return refuse(error, "no size of this model; its sizes are %s; flash, dropout, fused and eager_loss are 0 or 1; knobs "
+		"are set by --set", config->from ? "those of `tidemark help model`" : family_sizes[config->family]);
+}
+
 enum status model_size(struct model_config *config, const char *size, const char *text, struct error *error)
 {
 #define X(id, name) name,
 	static const char *const targets[] = { "all", "attention", NULL }, *const bases[] = { ADAPTER_BASES(X) NULL };
 #undef X
+	config->adapters |= strcmp(size, "target") == 0 || strcmp(size, "base") == 0;
 	const char *const *words = strcmp(size, "target") == 0 ? targets : strcmp(size, "base") == 0 ? bases : NULL;
 #define X(field, least, most, help) \
-	if (strcmp(size, #field) == 0) \
+	if (strcmp(size, #field) == 0 && (config->from || models_has(family_sizes[config->family], #field))) \
 		return models_take(text, least, most, words, &config->field, error);
 	MODEL_SIZES(X)
 #undef X
 	int64_t on;
 	bool *turned = models_switch(config, size);
 	if (!turned)
-		return refuse(error, "expected a size and its value, as in llama:layers=12:seq=4096");
+		return models_no_size(config, error);
 	TRY(models_take(text, 0, 1, NULL, &on, error));
 	*turned = on == 1;
 	return OK;
@@ -218,6 +253,8 @@ static enum status models_complete(struct model_config *config, struct error *er
 		return refuse(error, "rotary positions need an even width, not %lld", (long long)config->rope_width);
 	if (config->family == FAMILY_LLAMA && config->experts > 0 && (config->top_k == 0 || config->expert_ffn == 0))
 		return refuse(error, "experts need --top-k and --expert-ffn");
+	if (config->experts == 0 && (config->top_k || config->expert_ffn || config->capacity))
+		return refuse(error, "top-k, expert-ffn and capacity are those of experts: experts=COUNT");
 	if (config->family == FAMILY_VIT && config->image % config->patch != 0)
 		return refuse(error, "image %lld is not a multiple of patch %lld", (long long)config->image,
 			(long long)config->patch);

@@ -90,6 +90,7 @@ struct model_config {
 	bool sigmoid_scores; /* deepseek, llama: scores of experts are sigmoids, else a softmax */
 	bool qkv_bias; /* vit: queries, keys and values have biases */
 	struct hugging_face *from;       /* a config.json, of no family here; NULL. Lent */
+	bool adapters; /* target or base was asked for */
 	const char *dtype;               /* of its parameters, where it isn't fp32: "bf16", "f16"; NULL. A constant */
 	const char *assumed;             /* what had to be assumed there, a line each; NULL. Lent */
 	bool fused_mask;              /* causal mask inside the softmax kernel: no mask tensors */
@@ -134,7 +135,8 @@ struct model_training {
 /* What `model` and `search` share where nothing else is asked for: mixed precision, Adam, nothing computed again;
  * grouped queries, SwiGLU and loss in kernels of their own; of a config.json the library's own ops. */
 extern const struct model_training model_training_default;
-void model_config_default(struct model_config *config);
+/* eager_loss: of a model whose kernels can be fused. */
+void model_config_default(struct model_config *config, bool eager_loss);
 
 /* The training step of a configuration: forward graph, precision, train_step(), loss in chunks, recomputation. Errors
  * as theirs. */

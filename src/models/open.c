@@ -1,39 +1,52 @@
 /* open.c: opens a graph for a command. */
 #include "open.h"
 
+#include <errno.h>
 #include <unistd.h>
 
-#include "hugging_face.h"
 #include "src/base/complain.h"
+#include "src/base/words.h"
 #include "src/read/input.h"
 
-/* The step of a model of that name, with other sizes behind a colon; *is false: it names none. */
-static struct graph *open_named(const char *name, bool *is, struct error *error)
+/* A name that neither a file nor a model has. */
+static enum status open_nobody(const char *name, struct error *error)
 {
-	char file[sizeof((struct hugging_face *)0)->path];
-	struct hugging_face read = { 0 };
-	const struct model_preset *preset = access(name, F_OK) != 0 ? model_find(name) : NULL;
-	PRINT_TO(file, "%.*s", access(name, F_OK) == 0 ? (int)strlen(name) : (int)strcspn(name, ":"), name);
-	*is = preset || hugging_face_is(file);
-	if (!*is)
-		return NULL;
-	enum status status = preset ? OK : hugging_face_open(file, &read, error);
-	struct model_config config = preset ? preset->config : read.config;
-	struct graph *step = NULL;
-	model_config_default(&config);
-	if (status == OK)
-		status = model_sizes(&config, name + (preset ? 0 : strlen(file)), error);
-	if (error_set(error, status) == OK)
-		step = model_step(preset ? preset->name : read.name, &config, &model_training_default, error);
-	hugging_face_close(&read);
-	return step;
+	char word[64], hint[120];
+	struct nearest nearest = { .wanted = word };
+	PRINT_TO(word, "%.*s", (int)strcspn(name, ":"), name);
+	for (const struct model_preset *preset = model_presets; preset->name; preset++)
+		nearest_consider(&nearest, preset->name);
+	bool near = *nearest_text(&nearest, "", hint, sizeof hint);
+	return refuse(error, "no such file%s%s", near ? ", and no model of that name" : "", hint);
+}
+
+enum status model_open(const char *name, bool eager_loss, struct named_model *model, struct error *error)
+{
+	char path[sizeof model->file.path];
+	bool there = access(name, F_OK) == 0, strange = !there && errno != ENOENT;
+	const struct model_preset *preset = there ? NULL : model_find(name);
+	*model = (struct named_model) { 0 };
+	PRINT_TO(path, "%.*s", (int)(there ? strlen(name) : strcspn(name, ":")), name);
+	if (!preset && !hugging_face_is(path))
+		return there || strange || strcmp(name, "-") == 0 ? OK : open_nobody(name, error);
+	if (!preset)
+		TRY(hugging_face_open(path, &model->file, error));
+	model->name = preset ? preset->name : model->file.name;
+	model->preset = preset ? preset->config : model->file.config;
+	model->config = model->preset;
+	model_config_default(&model->config, eager_loss);
+	return model_sizes(&model->config, there ? "" : name, error);
 }
 
 struct graph *open_graph(const char *path, const struct read_options *options, struct error *error)
 {
-	bool model;
-	struct graph *graph = open_named(path, &model, error);
-	return model ? graph : graph_open(path, options, error);
+	struct named_model model;
+	struct graph *graph = NULL;
+	if (error_set(error, model_open(path, false, &model, error)) == OK)
+		graph = model.name ? model_step(model.name, &model.config, &model_training_default, error)
+			: graph_open(path, options, error);
+	hugging_face_close(&model.file);
+	return graph;
 }
 
 struct graph *batch_open(const char *path, const struct read_options *options, int *exit_code)

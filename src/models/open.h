@@ -1,11 +1,20 @@
 /* open.h: opens a graph for a command: a file's, or a built-in model's step. */
 #pragma once
 
-#include "src/read/read_options.h"
-#include "solver/graph/graph.h"
+#include "hugging_face.h"
 
-/* Reads a graph, or where no file has that name makes the step of the built-in model that has it ("_" is "-"), with
- * other sizes behind it: gpt2:layers=2. Otherwise as graph_open(). */
+/* The model that a name means; it must stay where it is. Close its file. */
+struct named_model {
+	const char *name; /* the built-in one's, or a config.json's type; NULL: the name is a file's that is no model's */
+	struct model_config preset, config; /* its own sizes, and with those behind the name */
+	struct hugging_face file;
+};
+
+/* A Hugging Face model's config.json or its folder, or where no file has that name the built-in model that has it ("_"
+ * is "-"); with other sizes behind it: gpt2:layers=2. eager_loss: as model_config_default() has it. BAD_INPUT: neither
+ * file nor model, or sizes that it can't have; otherwise as hugging_face_open(). */
+enum status model_open(const char *name, bool eager_loss, struct named_model *model, struct error *error);
+/* Reads a graph, or makes the step of a model that a name means. Otherwise as graph_open(). */
 struct graph *open_graph(const char *path, const struct read_options *options, struct error *error);
 /* The same with warnings printed; NULL after complaining, *exit_code set. */
 struct graph *batch_open(const char *path, const struct read_options *options, int *exit_code);

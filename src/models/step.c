@@ -4,9 +4,11 @@
 
 const struct model_training model_training_default = { .precision = PRECISION_MIXED, .optimizer = OPTIMIZER_ADAM };
 
-void model_config_default(struct model_config *config)
+void model_config_default(struct model_config *config, bool eager_loss)
 {
 	config->fused = !config->from;
+	config->eager_loss |= eager_loss &&
+		(config->family == FAMILY_LLAMA || config->family == FAMILY_DEEPSEEK || config->from);
 }
 
 /* Gives back the old graph; NULL stays NULL. */
@@ -89,7 +91,7 @@ struct graph *model_step(const char *name, const struct model_config *config, co
 			.held = config->from && !training->accumulate,
 			.narrow_moments = training->narrow_moments } };
 	struct graph *graph = NULL;
-	if (config->lora == 0 && (config->target || config->base))
+	if (config->lora == 0 && (config->adapters || config->target || config->base))
 		refuse(error, "target and base are those of adapters: lora=RANK");
 	else if (config->lora > 0 && training->precision != PRECISION_MIXED && training->precision != PRECISION_BF16)
 		refuse(error, "with adapters the precision is that of the frozen weights: base=bf16 or fp32");

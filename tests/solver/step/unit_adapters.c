@@ -115,6 +115,7 @@ Test(adapters, what_cannot_be_adapted_is_refused)
 	cr_assert_str_eq(error.text, "base=nf5: expected bf16, fp32, nf4, int8 or fp8");
 	cr_assert_eq(model_sizes(&plain, "gpt2:lora=0", &error), BAD_INPUT);
 	cr_assert_str_eq(error.text, "lora=0: expected a number from 1 to 65536");
+	plain = model_find("llama")->config;
 	cr_assert_eq(model_sizes(&plain, "llama:kv-heads=4", &error), OK);
 	cr_assert_eq(plain.kv_heads, 4);
 }
