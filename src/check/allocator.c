@@ -260,9 +260,10 @@ bool check_allocator(const struct buffers *buffers, bool expandable, int64_t lim
 	return fine;
 }
 
-/* Three steps, or of a trace one: what is there all along, the optimizer's state from where it is first read, and what
- * comes and goes in each step. */
-enum status check_three_steps(const struct check *check, struct arena *arena, struct buffers *buffers)
+/* Three steps, or of a trace one: what is there all along, the optimizer's state from where it is first read or from
+ * the start, and what comes and goes in each step. */
+enum status check_three_steps(
+	const struct check *check, bool state_first, struct arena *arena, struct buffers *buffers)
 {
 	const struct graph *graph = check->graph;
 	int64_t ops = larger_of(graph->ops, 1), steps = graph_of_allocations(check->input) ? 1 : 3;
@@ -274,7 +275,8 @@ enum status check_three_steps(const struct check *check, struct arena *arena, st
 		const struct storage *storage = item < graph->storages ? &graph->storage[item] : NULL;
 		if (check->first[item] == NONE || (begin > 0 && storage && storage->persistent))
 			continue;
-		if (storage && storage->persistent && storage->kind == KIND_OPTIMIZER && csr_length(&graph->users, item) > 0) {
+		if (storage && storage->persistent && storage->kind == KIND_OPTIMIZER && !state_first &&
+			csr_length(&graph->users, item) > 0) {
 			lower = ops;
 			FOR_ITEMS(user, &graph->users, item)
 				lower = smaller_of(check->position[user], lower);

@@ -117,20 +117,21 @@ static enum status check_ledger(struct check *check, struct verdict *verdict)
 
 /* Whether fully_shard runs the step, and its buffers of two steps, or those of three. */
 static enum status verdict_buffers_of(
-	struct check *check, struct arena *arena, struct buffers *buffers, bool *fully_shard)
+	struct check *check, bool state_first, struct arena *arena, struct buffers *buffers, bool *fully_shard)
 {
 	struct fsdp_step step = { check->graph, &check->scenario, check->position, check->first, check->last, check->bytes };
 	if ((check->sharded || check->as_planned) && !check->pipelined && !scenario_pipelines(&check->scenario))
 		TRY(fsdp_buffers(&step, arena, buffers));
 	*fully_shard = buffers->n > 0;
-	return *fully_shard ? OK : check_three_steps(check, arena, buffers);
+	return *fully_shard ? OK : check_three_steps(check, state_first, arena, buffers);
 }
 
 static enum status check_verdict(struct check *check)
 {
 	int64_t arena = json_integer_value(check_member(check, "layout", "arena_bytes")), groups = count_groups(check),
 			budget = scenario_budget(&check->asked);
-	struct verdict verdict = { .allocator = scenario_allocator(&check->asked, check->input) };
+	struct verdict verdict = { .allocator = scenario_allocator(&check->asked, check->input),
+		.state_first = json_is_true(check_member(check, "memory", "state_first")) };
 	struct allocated stated = { 0 };
 	struct buffers buffers = { 0 };
 	OWN(arena) room = { 0 };
@@ -140,7 +141,7 @@ static enum status check_verdict(struct check *check)
 	bool fully_shard = false;
 	if (check->as_planned)   /* the step isn't simulated */
 		check->ahead = json_integer_value(check_member(check, "shard", "gathered_ahead_bytes"));
-	if (verdict_buffers_of(check, &room, &buffers, &fully_shard) != OK)
+	if (verdict_buffers_of(check, verdict.state_first, &room, &buffers, &fully_shard) != OK)
 		return fail_memory(check->error);
 	json_array_foreach(json_object_get(check->plan, "notes"), i, note) {
 		verdict.guess |= json_is_string(note) && note_is_guess(json_string_value(note));

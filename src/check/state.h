@@ -135,7 +135,8 @@ bool check_program_keeps_pins(const struct check *check);
  * O(buffers * blocks). */
 bool check_allocator(const struct buffers *buffers, bool expandable, int64_t limit, struct allocated *got);
 /* The file's order over three steps. In the arena; OK or NO_MEMORY. */
-enum status check_three_steps(const struct check *check, struct arena *arena, struct buffers *buffers);
+enum status check_three_steps(
+	const struct check *check, bool state_first, struct arena *arena, struct buffers *buffers);
 
 /* sizes: a step at another batch or sequence, held against the one that it was made of. */
 

@@ -63,9 +63,12 @@ enum status plan_finish(struct plan *plan, const struct rules *rules)
 }
 
 /* A view of both stages' results as one plan; the plan keeps them alive. */
-static struct plan *assemble(const struct rules *rules, struct graph *input, const struct scenario *scenario,
-	struct transformed *transformed, struct ordered *ordered, struct laid_out *laid_out)
+static struct plan *assemble(const struct planning *planning, struct transformed *transformed, struct ordered *ordered,
+	struct laid_out *laid_out)
 {
+	const struct rules *rules = planning->stage->rules;
+	const struct scenario *scenario = planning->scenario;
+	struct graph *input = planning->input;
 	struct plan *MAKE(plan, 1);
 	if (!plan)
 		return NULL;
@@ -91,6 +94,7 @@ static struct plan *assemble(const struct rules *rules, struct graph *input, con
 	if (plan->sharded && !plan->pipelined)
 		plan->time = plan_time_of(plan->graph, plan->ordered->result.order, plan->sharded, scenario, rules);
 	plan->allocator = scenario_allocator(scenario, input);
+	plan->state_first = planning->state_first;
 	if ((plan->sharded && !plan->pipelined && !plan->time) || !find_speed(plan, rules) ||
 		(plan->allocator != ALLOCATOR_PLAN && plan_allocate(plan, plan->allocator == ALLOCATOR_EXPANDABLE) != OK)) {
 		plan_release(plan);
@@ -112,7 +116,7 @@ static struct plan *plan_ordered(
 	struct stage_context *stage = planning->stage;
 	struct laid_out *laid_out = stage_layout(stage, ordered, planning->scenario, quick, planning->error);
 	struct plan *plan = laid_out
-		? assemble(stage->rules, planning->input, planning->scenario, transformed, ordered, laid_out)
+		? assemble(planning, transformed, ordered, laid_out)
 		: NULL;
 	if (laid_out && !plan)
 		fail_memory(planning->error);
@@ -241,8 +245,8 @@ static void add_held(const struct planning *planning, const struct plan *plan, s
 	HELD uint32_t *MAKE(order, plan->graph->ops);
 	const uint32_t *start[] = { plan->ordered->result.order, plan->ordered->problem.program,
 		quick ? quick->result.order : NULL };
-	if (quick && (!order ||
-		segments_order(plan->ordered, plan->laid_out, scenario, start, COUNT_OF(start), order, &holds) != OK))
+	if (quick && (!order || segments_order(plan->ordered, plan->laid_out, scenario, planning->state_first, start,
+			COUNT_OF(start), order, &holds) != OK))
 		fail_memory(planning->error);
 	if (holds)
 		shortlist_add(list, plan_reordered(planning, plan, order, "by segments"));

@@ -69,6 +69,7 @@ struct planning {
 	struct graph *input;
 	const struct scenario *scenario;
 	struct error *error;
+	bool state_first;           /* plans are judged with the optimizer's state made before the first step */
 };
 /* The end of a choice: the plan (may be NULL), limited where it was cancelled; what ends every run leaves none. */
 struct plan *planning_keep(const struct planning *planning, struct plan *plan);

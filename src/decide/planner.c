@@ -47,15 +47,34 @@ static struct plan *planner_take_bound(struct stage_context *stage, struct plan 
 	return NULL;
 }
 
+/* What PyTorch's allocator doesn't hold though its peak does, and the optimizer has state: this made before the first
+ * step doesn't lie between what comes and goes. */
+static bool planner_state_first_helps(const struct plan *plan)
+{
+	return plan && plan->allocator != ALLOCATOR_PLAN && !plan->sharded && !plan->pipelined && !plan->limited &&
+		plan_is_over(plan) && plan_peak(plan) <= scenario_budget(&plan->scenario) &&
+		plan_verdict(plan).part[PART_OPTIMIZER] > 0;
+}
+
+static struct plan *planner_choose(struct planning *planning)
+{
+	struct plan *plan = choose_fit(planning, NULL, false);
+	planning->state_first = planner_state_first_helps(plan);
+	struct plan *other = planning->state_first ? planning_keep(planning, choose_fit(planning, NULL, false)) : NULL;
+	bool better = other && !plan_is_over(other);
+	plan_release(better ? plan : other);
+	return better ? other : plan;
+}
+
 struct plan *planner_run(struct planner *planner, struct graph *input, const struct scenario *scenario,
 	enum planner_depth depth, struct error *error)
 {
 	struct stage_context stage;
-	struct planning planning = { &stage, input, scenario, error };
+	struct planning planning = { &stage, input, scenario, error, .state_first = false };
 	if (!planner_start(planner, input, scenario, depth, &stage, error))
 		return NULL;
 	struct plan *plan = has_free_schedule(scenario) ? choose_schedule(&planning, depth == PLAN_QUICK)
-		: depth == PLAN_QUICK ? plan_once(&planning, &(struct plan_wish) { 0 }, true) : choose_fit(&planning, NULL, false);
+		: depth == PLAN_QUICK ? plan_once(&planning, &(struct plan_wish) { 0 }, true) : planner_choose(&planning);
 	if (plan && plan_finish(plan, planner->rules) != OK) {
 		fail_memory(error);
 		plan_release(plan);

@@ -9,8 +9,8 @@
 #define REFINE_ROUNDS 12    /* then by halves */
 #define HOST_ROUNDS 3       /* where storages may wait in the host: each takes long, and others follow without it */
 #define FINE 200            /* limits are told apart by so small a part of the cap */
-#define NEAR 64             /* a plan that uses the cap but for so small a part of it */
-#define CLOSE 500           /* or takes so small a part longer than one above the cap is good enough */
+#define CLOSE 500           /* a plan that takes so small a part longer than one above the cap is good enough */
+#define SCANS 4             /* finer limits above the largest that fits, as some of them may fit, too */
 
 /* What rounds try: a margin each. */
 struct rounds {
@@ -25,6 +25,10 @@ struct rounds {
 	/* Limits of what stays, or of what recomputation counts with: below which plans keep the cap, or nothing does. */
 	int64_t low, high;
 	int64_t step, fits;         /* see rounds_halve() */
+	int64_t grain;              /* of scans */
+	int scans, tried;
+	int64_t seen[EXCESS_ROUNDS + REFINE_ROUNDS];    /* [tried] margins */
+	bool any;                   /* a plan that fits */
 };
 
 bool starts_without_cap(const struct scenario *scenario)
@@ -38,6 +42,8 @@ static bool rounds_run(struct rounds *rounds, struct shortlist *list, uint32_t *
 {
 	struct plan *last = plan_retain((struct plan *)(uintptr_t)rounds->first);
 	for (int round = 0; round < rounds->most && !last->limited && rounds->next(rounds, last, round); round++) {
+		if (rounds->tried < (int)COUNT_OF(rounds->seen))
+			rounds->seen[rounds->tried++] = rounds->wish.margin;
 		struct plan *next = plan_once(rounds->planning, &rounds->wish, rounds->quick);
 		if (!next)
 			break;
@@ -133,12 +139,31 @@ static bool rounds_below_floor(const struct rounds *rounds, const struct plan *p
 	return fitted && fitted->replayed > rounds->budget - plan->fit_margin;
 }
 
-/* A plan that fits needs nearly all there is, or takes hardly longer than the first one. */
+/* A plan that fits takes hardly longer than the first one. */
 static bool rounds_is_close(const struct rounds *rounds, const struct plan *plan)
 {
 	int64_t time = rounds->first->speed.time;
-	return !rounds_below_floor(rounds, plan) && (plan_needs(plan) >= rounds->budget - rounds->budget / NEAR ||
-		plan->speed.time - time <= time / CLOSE);
+	return !rounds_below_floor(rounds, plan) && plan->speed.time - time <= time / CLOSE;
+}
+
+static bool rounds_saw(const struct rounds *rounds, int64_t margin)
+{
+	bool saw = false;
+	FOR_INT(i, rounds->tried)
+		saw |= rounds->seen[i] == margin;
+	return saw;
+}
+
+/* What segments hold is no matter of size alone: limits above the largest that fits, one by one. */
+static bool rounds_scan(struct rounds *rounds, const struct plan *last, bool fits)
+{
+	int64_t least = rounds->first->fit_margin;
+	rounds->scans = fits ? 0 : rounds->scans;
+	do
+		rounds->wish.margin = rounds->budget - rounds->low - ++rounds->scans * rounds->grain;
+	while (rounds_saw(rounds, rounds->wish.margin));
+	return rounds->any && rounds->scans <= SCANS && rounds->wish.margin > least &&
+		!(fits && rounds_is_close(rounds, last));
 }
 
 /* Halves of halves of a range that no cap changes, so that a larger cap never ends at a smaller limit where what fits
@@ -149,6 +174,7 @@ static bool rounds_halve(struct rounds *rounds, const struct plan *last, bool fi
 {
 	int64_t budget = rounds->budget, limit = budget - last->fit_margin;
 	bool up = fits || rounds_below_floor(rounds, last);
+	rounds->any |= fits;
 	if (rounds->step == 0) {
 		int64_t persistent = rounds_persistent(last->graph);
 		rounds->low = persistent < budget ? persistent : 0;
@@ -166,7 +192,9 @@ static bool rounds_halve(struct rounds *rounds, const struct plan *last, bool fi
 			return true;
 		rounds->low = node <= rounds->fits ? node : rounds->low;
 	}
-	return false;
+	rounds->grain = rounds->grain ? rounds->grain : rounds->step;
+	rounds->low += larger_of(rounds->fits - rounds->low, 0) / rounds->grain * rounds->grain;
+	return rounds_scan(rounds, last, fits);
 }
 
 /* First what the plan itself shows: its arena's part above what recomputation counted with. */

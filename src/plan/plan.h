@@ -81,6 +81,7 @@ struct plan {
 	enum allocator allocator;     /* what gives it its memory */
 	struct allocated pytorch[2];  /* in PyTorch's caching allocator, without and with expandable segments, over three
 								   * steps, within the memory cap less what is beside; least 0: not played */
+	bool state_first;             /* so they hold if the optimizer's state is made before the first step */
 	bool fully_shard;             /* as PyTorch's fully_shard runs it (fsdp.h), with all that this gathers */
 	uint32_t rank;                /* the pipeline rank that graph is of */
 	struct planned_rank *by_rank; /* [pipelined->ranks] or NULL */

@@ -56,7 +56,7 @@ enum status plan_allocate(struct plan *plan, bool expandable)
 	plan->fully_shard = buffers.n > 0;
 	if (buffers.n == 0)
 		TRY(allocator_buffers(plan->ordered, plan->laid_out,
-			graph_of_allocations(plan->input) ? 1 : ALLOCATOR_STEPS, &arena, &buffers));
+			graph_of_allocations(plan->input) ? 1 : ALLOCATOR_STEPS, plan->state_first, &arena, &buffers));
 	limit = limit < 0 ? -1 : larger_of(limit - verdict_ahead(plan, allocator) - verdict_buffers(plan), 0);
 	NEED(layout_holds(&buffers, expandable, limit, allocated));
 	if (said > 0)   /* of a trace's own buffers, several of which are one tensor here */
@@ -111,6 +111,7 @@ struct verdict plan_verdict(const struct plan *plan)
 		verdict.by[a] = needs < 0 ? -1 : needs + scenario_reserve(&plan->scenario);
 	}
 	verdict_parts(plan, &verdict);
+	verdict.state_first = plan->state_first;
 	verdict.fits = verdict_fits(&verdict, plan_bound(plan));
 	verdict.guess = *notes_guesses(plan->transformed->notes, guesses) != '\0';
 	return verdict;
@@ -175,6 +176,8 @@ static char *verdict_allocator_text(const struct verdict *verdict, char *text, s
 			words_add(&words, "%s%s%s %s", words.at > 0 ? "; " : "",
 				a == (int)verdict->allocator ? "judged: " : "", names[a],
 				verdict_bytes(verdict->by[a], &scale, bytes, sizeof bytes));
+	if (verdict->state_first)
+		words_add(&words, "; the optimizer's state made before the first step");
 	if (verdict->fits == FITS_YES && verdict->retries > 0)
 		words_add(&words, "; gives memory back %u times", verdict->retries);
 	return text;

@@ -36,6 +36,7 @@ static inline bool fits_runs(enum fits fits)
 /* Bytes of the device that needs most. */
 struct verdict {
 	enum fits fits;
+	bool state_first;           /* the optimizer's state is made before the first step: else it doesn't hold */
 	bool guess;                 /* it rests on what nobody knows: the plan's notes say on what */
 	enum allocator allocator;   /* that decides */
 	int64_t part[LEDGER_PARTS]; /* add up to needed */

@@ -149,6 +149,8 @@ static void plan_json_write_verdict(const struct plan *plan, struct json *json)
 		json_write_integer(json, "cap_bytes", verdict.cap);
 		json_write_text(json, "fits", fits_text[verdict.fits]);
 	}
+	if (verdict.state_first)
+		json_write_bool(json, "state_first", true);
 	json_write_text(json, "verdict", verdict_text(&verdict, text, sizeof text));
 	if (plan->why_not.advice) {
 		json_open_object(json, "why_not_less");

@@ -222,6 +222,8 @@ static void report_write_verdict(const struct plan *plan, FILE *stream)
 		report_write_frees(&verdict, stream);
 	if (plan->allocator == ALLOCATOR_EXPANDABLE && verdict.fits == FITS_YES)
 		fprintf(stream, "  to run it so: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n");
+	if (verdict.state_first && verdict.fits == FITS_YES)
+		fprintf(stream, "  and before the first step: tidemark_torch.make_state(optimizer)\n");
 	if (plan->allocator != ALLOCATOR_PLAN && played->breaks >= 0 && plan->graph->ops > 0)
 		fprintf(stream, "  it breaks in step %" PRId64 " at %s\n", 1 + played->breaks / plan->graph->ops,
 			plan->graph->op[plan->ordered->result.order[played->breaks % plan->graph->ops]].name);

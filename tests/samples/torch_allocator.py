@@ -73,7 +73,8 @@ def words(settings):
 
 
 def lifetimes(path, settings, plan):
-    """What a plan's buffers are: (bytes, first, last, kept for the next step, first use of optimizer state or None)."""
+    """What a plan's buffers are: (bytes, first, last, kept for the next step, first use of optimizer state or None:
+    it is made before the first step)."""
     kind, above, ops = {}, {}, {}
     for line in ask("export", path, "--as", "native", "--stage", "device", *words(settings)).splitlines():
         record = json.loads(line)
@@ -97,7 +98,7 @@ def lifetimes(path, settings, plan):
         name, first, last = buffer.get("tensor"), buffer["first"], buffer["last"]
         stays = kind.get(name) in PERSISTENT and first == 0 and last == len(ops) - 1
         yield (buffer["bytes"], first, last, "always" if stays else "next" if name in outputs else "",
-               used.get(name, 0) if stays and kind[name] == "optimizer" else None)
+               used.get(name, 0) if stays and kind[name] == "optimizer" and not plan["memory"].get("state_first") else None)
 
 
 def events(buffers, count, steps):
@@ -179,6 +180,15 @@ class Allocator(unittest.TestCase):
                 with self.subTest(sample=sample, settings=settings, limit=limit):
                     self.check(SAMPLES + sample + ".jsonl.gz", settings, limit)
             next(shares)
+
+    def test_state_made_before_the_first_step(self):
+        """What holds only with that holds with it, and breaks without."""
+        path, settings = HERE + "/../src/decide/state_first.jsonl", ["allocator=expandable", f"memory={90 << 20}", "reserve=0"]
+        plan = json.loads(ask("plan", path, "--json", *words(settings)))
+        self.assertEqual((plan["memory"]["fits"], plan["memory"].get("state_first")), ("yes", True))
+        for first in (True, False):
+            plan["memory"]["state_first"] = first
+            self.assertEqual(self.play_plan(path, settings, plan, True, 90 << 20)[0][1] is None, first)
 
     def judge(self, step, share):
         """recompute=auto of a built-in step at a share of its memory: what it says, and what PyTorch does."""

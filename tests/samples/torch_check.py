@@ -21,8 +21,9 @@ from tidemark_torch.batches import capture_batches
 from tidemark_torch.graph import read_graph, write_graph
 from tidemark_torch.initial import set_values
 from tidemark_torch.kernels import Kernels
+from tidemark_torch.memory import nested
 from tidemark_torch.recording import capture_step, fake
-from tidemark_torch.steps import TrainingStep
+from tidemark_torch.steps import Lion, OPTIMIZERS, TrainingStep
 from tidemark_torch.workspace import Heap, allocator_peak
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -543,6 +544,36 @@ class Applied(unittest.TestCase):
                 applied = tidemark_torch.apply(planned(f"{folder}/step.jsonl"), graph)
             self.check_order(step, model, optimizer, applied, data)
 
+    def test_state_made_before_the_first_step_changes_nothing(self):
+        kinds = [(row[0], {}) for row in OPTIMIZERS.values() if row and hasattr(row[0], "_init_group") and row[0] is not torch.optim.SGD]
+        for kind, options in kinds + [(torch.optim.SGD, {"momentum": 0.9, "nesterov": True}), (torch.optim.SGD, {}),
+                                      (torch.optim.Adam, {"amsgrad": True, "fused": True}), (torch.optim.AdamW, {"foreach": True})]:
+            with self.subTest(kind=kind.__name__, options=options):
+                model, data = nn.Sequential(nn.Linear(32, 16, bias=False), nn.Linear(16, 10, bias=False)), torch_steps.batch()
+                twin = copy.deepcopy(model)
+                optimizer, theirs = (kind(one.parameters(), lr=0.01, **options) for one in (twin, model))
+                growth = allocator_peak(lambda: tidemark_torch.make_state(optimizer))
+                made = [nested(optimizer.state.get(p, {})) for p in twin.parameters()]
+                made = [tensor for state in made for _, tensor in state]
+                state = sum(tensor.nbytes for tensor in made)
+                self.assertLess(growth, state + 4096 if kind is not torch.optim.Adagrad else 4096)
+                for _ in range(3):
+                    self.assertEqual(with_loss(twin, optimizer, *data)().item(), with_loss(model, theirs, *data)().item())
+                left = [tensor for p in model.parameters() for _, tensor in nested(theirs.state.get(p, {}))]
+                self.assertEqual([t.shape for t in made], [t.shape for t in left])
+                for mine, other in zip(twin.parameters(), model.parameters()):
+                    self.assertTrue(torch.equal(mine, other))
+
+    def test_an_order_makes_the_state_that_is_not_there_yet(self):
+        step, applied = self.make("blocks")
+        module = copy.deepcopy(step.module)
+        twin = copy.deepcopy(module)
+        optimizer, theirs = (torch.optim.Adam(one.parameters()) for one in (module, twin))
+        plain, run = TrainingStep(twin, step.inputs), applied.step(module, optimizer)
+        plain.optimizer = theirs
+        for _ in range(3):
+            self.assertEqual(run(*step.inputs).item(), plain().item())
+
     def test_an_order_needs_what_the_plan_says(self):
         step, applied = self.make("blocks")
         run = self.check_order(step, step.module, step.optimizer, applied, step.inputs)
@@ -739,7 +770,7 @@ class Applied(unittest.TestCase):
             self.assertRaisesRegex(tidemark_torch.CaptureError, said, run)
         plain = tidemark_torch.apply({"order": {"ops": list(applied.graph.ops)}}, applied.graph)
         for run, said in ((lambda: plain.checkpoint(step.module), "recomputes nothing"), (lambda: plain.step(step.module), "pass the optimizer"),
-                          (lambda: plain.step(step.module, torch.optim.Adam(step.module.parameters())), "run a step of your own first"),
+                          (lambda: plain.step(step.module, Lion(step.module.parameters())), "run a step of your own first"),
                           (lambda: plain.step(step.module, step.optimizer)(), "takes 1 inputs"),
                           (lambda: plain.step(step.module, step.optimizer)(torch.randn(8, 64, 64)), "in the graph")):
             self.assertRaisesRegex(tidemark_torch.CaptureError, said, run)

@@ -19,7 +19,7 @@ _HOME = {"capture": "recording", "capture_step": "recording", "capture_batches":
          "fake": "recording", "CaptureError": "errors",
          "read_graph": "graph", "write_graph": "graph", "compile_backend": "compiled", "apply": "applied",
          "measure_workspace": "kernels", "estimate": "estimates", "explain_oom": "oom",
-         "trainer_callback": "callbacks", "lightning_callback": "callbacks"}
+         "make_state": "first_state", "trainer_callback": "callbacks", "lightning_callback": "callbacks"}
 __all__ = sorted(_HOME)
 __version__ = "1.0.0"
 

@@ -13,6 +13,7 @@ from torch import fx
 
 from .chunked import with_calls
 from .errors import CaptureError
+from .first_state import make_state
 from .hints import BINS, VALID
 from .lookup import constant
 from .numbers import Numbers, is_number
@@ -236,6 +237,8 @@ class Reordered:
         self.numbers = None
         self.graph, self.optimizers, self.tensors = graph, optimizers, tensors
         self.names = Names(modules, optimizers)
+        if self.make_state(graph, optimizers):
+            self.names = Names(modules, optimizers)
         if not optimizers and any(op["phase"] == "update" and op.get("inplace") for op in graph.ops.values()):
             raise CaptureError("the step updates parameters: pass the optimizer")
         first = next((p for module in modules for p in module.parameters()), None)
@@ -256,16 +259,32 @@ class Reordered:
         """What writes the FX graph."""
         return Builder(graph, order, self.numbers, self.seeds, device)
 
+    def lacking(self, graph, optimizer):
+        """Names of state that the graph has and an optimizer hasn't yet, and the parameters that it is of."""
+        state = [name for name, record in graph.tensors.items() if record["kind"] == "optimizer" and "alias" not in record and
+                 self.names.find(name) is None]
+        of = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        own = {f"{name}.": tensor for name, tensor in self.names.of.items() if id(tensor) in of}
+        found = [(name, own[prefix]) for name in state for prefix in own if name.startswith(prefix)]
+        return sorted({name for name, _ in found}), [tensor for _, tensor in found]
+
+    def make_state(self, graph, optimizers):
+        """Makes the state that the graph has and the optimizers haven't yet. True: there was some."""
+        made = False
+        for optimizer in optimizers:
+            names, parameters = self.lacking(graph, optimizer)
+            if names:
+                make_state(optimizer, parameters)
+                made = True
+        return made
+
     def find_numbers(self, graph, optimizers):
         """The Numbers of the optimizers, or None."""
         if not optimizers:
             return None
-        state = {name for name, record in graph.tensors.items() if record["kind"] == "optimizer" and "alias" not in record}
-        of = {id(p) for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]}
-        own = tuple(f"{name}." for name, tensor in self.names.of.items() if id(tensor) in of)
-        lacking = sorted(name for name in state if self.names.find(name) is None and name.startswith(own))
-        if lacking:
-            raise CaptureError(f"there is no {lacking[0]} yet: run a step of your own first, which makes the optimizer's state")
+        for optimizer in optimizers:
+            for name in self.lacking(graph, optimizer)[0]:
+                raise CaptureError(f"there is no {name} yet: run a step of your own first, which makes the optimizer's state")
         touched = {graph.root(name) for op in graph.ops.values() if op["phase"] == "update" for _, name in op.get("inplace", [])}
         trained = {id(self.names.of[name]) for name in touched if name in self.names.of}
         return Numbers(graph, optimizers, trained)

@@ -11,7 +11,7 @@ static int64_t allocator_first_use(const struct graph *graph, const uint32_t *po
 }
 
 enum status allocator_buffers(const struct ordered *ordered, const struct laid_out *laid_out, int64_t steps,
-	struct arena *arena, struct buffers *buffers)
+	bool state_first, struct arena *arena, struct buffers *buffers)
 {
 	const struct graph *graph = ordered->graph;
 	int64_t ops = larger_of(graph->ops, 1);
@@ -31,7 +31,7 @@ enum status allocator_buffers(const struct ordered *ordered, const struct laid_o
 				continue;
 			uint32_t i = buffers->n++;
 			buffers->size[i] = laid_out->bytes[item];
-			buffers->lower[i] = stays && storage->kind == KIND_OPTIMIZER
+			buffers->lower[i] = stays && storage->kind == KIND_OPTIMIZER && !state_first
 				? allocator_first_use(graph, position, item)
 				: step * ops + laid_out->first[item];
 			buffers->upper[i] = stays || (storage && storage->live_out && last) ? steps * ops
@@ -51,7 +51,7 @@ enum status allocator_needs(const struct ordered *ordered, const struct laid_out
 	*bytes = laid_out->layout.arena;
 	if (allocator == ALLOCATOR_PLAN)
 		return OK;
-	TRY(allocator_buffers(ordered, laid_out, ALLOCATOR_STEPS, &arena, &buffers));
+	TRY(allocator_buffers(ordered, laid_out, ALLOCATOR_STEPS, false, &arena, &buffers));
 	NEED(layout_holds(&buffers, allocator == ALLOCATOR_EXPANDABLE, scenario_budget(scenario), &allocated));
 	*bytes = allocated.least;
 	return OK;

@@ -14,6 +14,7 @@ struct segments {
 	struct ordered ordered;    /* with other orders; lent */
 	struct laid_out laid_out;  /* with their lifetimes */
 	const struct scenario *scenario;
+	bool state_first;
 	uint32_t *first, *last;    /* [items] of the problem */
 	uint32_t *next, *position; /* [ops] */
 	uint64_t random;
@@ -38,7 +39,7 @@ static enum status segments_break(struct segments *segments, const uint32_t *ord
 		if (laid_out->first[item] != NONE)
 			laid_out->first[item] = laid_out->last[item] = i;
 	}
-	TRY(allocator_buffers(ordered, laid_out, ALLOCATOR_STEPS, &arena, &buffers));
+	TRY(allocator_buffers(ordered, laid_out, ALLOCATOR_STEPS, segments->state_first, &arena, &buffers));
 	*breaks = layout_breaks(&buffers, scenario_allocator(segments->scenario, ordered->graph) == ALLOCATOR_EXPANDABLE,
 		scenario_budget(segments->scenario));
 	return OK;
@@ -85,9 +86,11 @@ static enum status segments_climb(struct segments *segments, uint32_t *order, in
 }
 
 enum status segments_order(const struct ordered *ordered, const struct laid_out *laid_out,
-	const struct scenario *scenario, const uint32_t *const *start, uint32_t count, uint32_t *order, bool *holds)
+	const struct scenario *scenario, bool state_first, const uint32_t *const *start, uint32_t count, uint32_t *order,
+	bool *holds)
 {
-	struct segments segments = { .ordered = *ordered, .laid_out = *laid_out, .scenario = scenario, .random = 1 };
+	struct segments segments = { .ordered = *ordered, .laid_out = *laid_out, .scenario = scenario,
+		.state_first = state_first, .random = 1 };
 	struct arena *arena = &segments.arena;
 	uint32_t ops = ordered->problem.ops;
 	int64_t most = -1;

@@ -92,10 +92,10 @@ struct laid_out *stage_layout(struct stage_context *stage, const struct ordered 
 #define ALLOCATOR_STEPS 3
 
 /* Buffers of some steps with one allocator: each finds what the one before has left. The optimizer's state is made
- * where it is first used, and what a step leaves, such as its loss, goes where the next step makes it anew. In the
- * arena; OK or NO_MEMORY. O(steps * items). */
+ * where it is first used, or before the first step, and what a step leaves, such as its loss, goes where the next step
+ * makes it anew. In the arena; OK or NO_MEMORY. O(steps * items). */
 enum status allocator_buffers(const struct ordered *ordered, const struct laid_out *laid_out, int64_t steps,
-	struct arena *arena, struct buffers *buffers);
+	bool state_first, struct arena *arena, struct buffers *buffers);
 /* What a step needs with nothing beside it: its arena, or the least limit at which these steps hold. OK or NO_MEMORY.
  */
 enum status allocator_needs(const struct ordered *ordered, const struct laid_out *laid_out,
@@ -107,7 +107,8 @@ enum status allocator_needs(const struct ordered *ordered, const struct laid_out
  * allocator, or what moves of single ops lead to from the one that holds the longest. order: [ops]; *holds: it does. OK
  * or NO_MEMORY. Some thousand simulations at most. */
 enum status segments_order(const struct ordered *ordered, const struct laid_out *laid_out,
-	const struct scenario *scenario, const uint32_t *const *start, uint32_t count, uint32_t *order, bool *holds);
+	const struct scenario *scenario, bool state_first, const uint32_t *const *start, uint32_t count, uint32_t *order,
+	bool *holds);
 
 /* group_pins: contiguous groups: `pin tensor A behind B`. */
 
