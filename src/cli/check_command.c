@@ -406,7 +406,8 @@ static int check_graph(struct check_request *request, enum input_kind second)
 		return code;
 	json_t *file = second == INPUT_JSON ? plan_file_read(request->line.operand[1], &error) : NULL;
 	enum status status = file && fit_is_file(file)
-		? fit_check_file(graph, file, request->line.rules_file, request->options.numbers, stdout, &error)
+		? fit_check_file(graph, request->line.operand[0], file, request->line.rules_file, request->options.numbers, stdout,
+			  &error)
 		: plan_check(graph, request->line.operand[1], &request->options, &outcome, &error);
 	json_decref(file);
 	graph_release(graph);

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "src/check/members.h"
+#include "src/models/open.h"
 #include "src/scenario/knobs.h"
 
 static const struct free_member FREE[] = { { NULL, NULL } }; /* none: all follows again */
@@ -136,8 +137,9 @@ static enum status fit_check_sums(const json_t *file, const struct fit_asked *as
 /* ---- once more ---- */
 
 static enum status fit_check_write_again(struct graph *graph, const struct scenario *scenario,
-	const struct fit_asked *asked, const char *rules_file, FILE *stream, struct error *error)
+	const struct fit_asked *asked, const char *path, const char *rules_file, FILE *stream, struct error *error)
 {
+	const struct fit_question question = { (uint32_t)asked->devices, open_is_model(path) ? path : NULL, NULL };
 	OWN(planner) planner = { .store = store_new(), .rules_file = rules_file };
 	struct fit_list list = { 0 };
 	enum status status = planner.store ? OK : fail_memory(error);
@@ -145,7 +147,7 @@ static enum status fit_check_write_again(struct graph *graph, const struct scena
 		status = fit_most_write_json(asked, &planner, graph, scenario, stream, error);
 		status = status == INFEASIBLE && asked->most != KNOB_COUNT ? OK : status;
 	} else if (status == OK) {
-		status = fit_list_find(&planner, graph, scenario, (uint32_t)asked->devices, NULL, &list, error);
+		status = fit_list_find(&planner, graph, scenario, &question, &list, error);
 		if (status == OK)
 			fit_write_json(stream, scenario, asked, &list);
 		fit_list_free(&list);
@@ -154,13 +156,13 @@ static enum status fit_check_write_again(struct graph *graph, const struct scena
 }
 
 static enum status plan_again(struct graph *graph, const json_t *file, const struct scenario *scenario,
-	const struct fit_asked *asked, const char *rules_file, struct error *error)
+	const struct fit_asked *asked, const char *path, const char *rules_file, struct error *error)
 {
 	struct written written;
 	written_begin(&written);
 	if (!written.stream)
 		return fail_memory(error);
-	enum status status = fit_check_write_again(graph, scenario, asked, rules_file, written.stream, error);
+	enum status status = fit_check_write_again(graph, scenario, asked, path, rules_file, written.stream, error);
 	json_t *again = written_json(&written);
 	if (status == OK)
 		status = again ? compare_files(file, again, FREE, error) : fail_memory(error);
@@ -179,8 +181,8 @@ bool fit_is_file(const json_t *file)
 			json_object_get(file, "asked"));
 }
 
-enum status fit_check_file(
-	struct graph *graph, const json_t *file, const char *rules_file, bool numbers, FILE *report, struct error *error)
+enum status fit_check_file(struct graph *graph, const char *path, const json_t *file, const char *rules_file,
+	bool numbers, FILE *report, struct error *error)
 {
 	OWN(scenario) scenario;
 	struct fit_asked asked;
@@ -196,7 +198,7 @@ enum status fit_check_file(
 	else if (status == OK && numbers)
 		report_skipped(
 			report, "bytes and times of the changes; each is planned and checked by itself with its knobs");
-	else if (status == OK && (status = plan_again(graph, file, &scenario, &asked, rules_file, error)) == OK)
+	else if (status == OK && (status = plan_again(graph, file, &scenario, &asked, path, rules_file, error)) == OK)
 		report_passed(report,
 			"planned again: what was asked leads to just this file (not independent: this asks the planner; "
 			"check a change by a plan of it)");

@@ -19,11 +19,11 @@ void fit_write_json(
 
 /* Whether a file has the members of one. */
 bool fit_is_file(const json_t *file);
-/* Verifies such a file of a graph: every sum and verdict is derived from the bytes and times beside it; then all
- * changes are planned again, and every member is compared. That asks the planner itself, and the report says so.
- * numbers: nothing is planned. OK; INFEASIBLE; BAD_INPUT; NO_MEMORY. */
-enum status fit_check_file(
-	struct graph *graph, const json_t *file, const char *rules_file, bool numbers, FILE *report, struct error *error);
+/* Verifies such a file of a graph that path gave: every sum and verdict is derived from the bytes and times beside it;
+ * then all changes are planned again, and every member is compared. That asks the planner itself, and the report says
+ * so. numbers: nothing is planned. OK; INFEASIBLE; BAD_INPUT; NO_MEMORY. */
+enum status fit_check_file(struct graph *graph, const char *path, const json_t *file, const char *rules_file,
+	bool numbers, FILE *report, struct error *error);
 
 /* fit_most_command: `tidemark fit --max` and `--smallest-device`. */
 

@@ -6,6 +6,7 @@
 #include "options.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
+#include "src/scenario/device_figures.h"
 #include "src/scenario/knobs.h"
 
 struct request {
@@ -93,37 +94,60 @@ static const char *fit_command_reason(const struct fit_list *list, const struct 
 
 static void print_row(FILE *file, const struct fit_list *list, const struct fit_way *way, const char *group)
 {
-	char options[2 * FIT_SET_SIZE] = "", over[32] = "fits", rate[40] = "", reason[sizeof way->reason];
+	char options[3 * FIT_SET_SIZE] = "", over[32] = "fits", rate[40] = "", reason[sizeof way->reason],
+		about[sizeof way->reason + 80];
 	const char *meaning = fit_meaning_texts[way->meaning];
 	const struct fit_came *came = &way->came;
 	if (!way->fits)
 		PRINT_TO(over, "over by %s", BYTES(came->needs - list->budget));
 	if (came->rate > 0)
 		PRINT_TO(rate, "%.*f %s/s", came->rate < 100 ? 2 : 0, came->rate, came->tokens ? "tokens" : "samples");
-	options_text(way->set, options, sizeof options);
-	fit_command_reason(list, way, reason, sizeof reason);
+	int model = PRINT_TO(options, "%s%s", way->model, *way->model && *way->set ? " " : "");
+	options_text(way->set, options + model, sizeof options - (size_t)model);
+	fprintf(file, "  %-18s %10s %10.4g ms %+9.2f %%  %s\n", over, BYTES(came->needs), (double)came->step / 1e9,
+		list->base.step > 0 ? 100 * (double)way->extra / (double)list->base.step : 0.0, rate);
+	fprintf(file, "      %s\n", options);
+	words_print(file, "      in PyTorch:", 18, way->how);
 	meaning = strcmp(meaning, group) == 0 ? "" : meaning;
-	fprintf(file, "  %-18s %10s %10.4g ms %+9.2f %%  %s%*s%s%s%s\n      %s\n      in PyTorch: %s\n", over,
-		BYTES(came->needs), (double)came->step / 1e9,
-		list->base.step > 0 ? 100 * (double)way->extra / (double)list->base.step : 0.0, rate,
-		*meaning || *reason ? 19 - (int)strlen(rate) : 0, "", meaning, *meaning && *reason ? "; " : "", reason, options,
-		way->how);
+	fit_command_reason(list, way, reason, sizeof reason);
+	PRINT_TO(about, "%s%s%s", meaning, *meaning && *reason ? "; " : "", reason);
+	if (*about)
+		words_print(file, "", 6, about);
 }
 
-/* What keeps the results, what doesn't, what takes more devices: those that fit first. */
-static void print_groups(FILE *file, const struct fit_list *list)
+/* Whether nothing before it in its group fits, or it is one of the first that don't: further ones are only named. */
+static bool fit_command_tells(const struct fit_way *way, uint32_t fitting, uint32_t over)
 {
-	static const char *const groups[] = { "same results", "more devices", "other numbers" };
-	FOR_INT(group, 3)
-		for (uint32_t i = 0, rows = 0; i < list->ways; i++) {
+	return way->fits || (fitting == 0 && over < 3);
+}
+
+static int fit_command_group(const struct fit_way *way)
+{
+	return way->meaning < FIT_MEANING_SPREAD ? 0 : way->meaning - FIT_MEANING_SPREAD + 1;
+}
+
+/* What keeps the results, what takes more devices, what doesn't, other training: those that fit first. Adds what is
+ * over and not told to *rest. */
+static void print_groups(FILE *file, const struct fit_list *list, struct words *rest)
+{
+	static const char *const groups[] = { "same results", "more devices", "other numbers", "other training" };
+	FOR_INT(group, 4) {
+		uint32_t rows = 0, fitting = 0;
+		FOR(i, list->ways) {
 			const struct fit_way *way = &list->way[i];
-			int its = way->meaning < FIT_MEANING_SPREAD ? 0 : way->meaning == FIT_MEANING_SPREAD ? 1 : 2;
-			if (!way->planned || its != group)
+			if (!way->planned || fit_command_group(way) != group)
 				continue;
+			if (!fit_command_tells(way, fitting, rows - fitting)) {
+				words_add(rest, "%s%s%s%s by %s", *rest->text ? ", " : "", way->model,
+					*way->model && *fit_set(way) ? " " : "", fit_set(way), BYTES(way->came.needs - list->budget));
+				continue;
+			}
 			if (rows++ == 0)
 				fprintf(file, "\n%-20s %10s %13s %11s\n", groups[group], "memory", "step", "extra");
 			print_row(file, list, way, groups[group]);
+			fitting += way->fits;
 		}
+	}
 }
 
 /* The change that needs least, planned or by its bound; NULL: there is none. */
@@ -131,83 +155,150 @@ static const struct fit_way *fit_command_least(const struct fit_list *list)
 {
 	const struct fit_way *least = NULL;
 	FOR(i, list->ways)
-		if ((list->way[i].planned || list->way[i].above) && (!least || list->way[i].came.needs < least->came.needs))
+		if (!*list->way[i].model && (list->way[i].planned || list->way[i].above) &&
+			(!least || list->way[i].came.needs < least->came.needs))
 			least = &list->way[i];
 	return least;
 }
 
-#define REST_MOST 20   /* the others are further from the cap */
+#define NAMES_MOST 12   /* the others are further from the cap */
 
-static void print_rest(FILE *file, const struct fit_list *list)
+/* Changes that can't be, those of one reason together. */
+static void fit_command_print_impossible(FILE *file, const struct fit_list *list)
 {
-	char options[2 * FIT_SET_SIZE] = "", safe[512], reason[sizeof list->way->reason];
+	char text[1000], safe[512], reason[sizeof list->way->reason];
+	FOR(i, list->ways) {
+		const struct fit_way *way = &list->way[i];
+		struct words words = { text, sizeof text, 0 };
+		bool told = way->planned || way->above;
+		FOR(j, list->ways)
+			if (!told && strcmp(list->way[j].reason, way->reason) == 0) {
+				told = j < i;
+				words_add(&words, "%s%s", words.at ? ", " : "", fit_set(&list->way[j]));
+			}
+		if (told)
+			continue;
+		words_add(&words, ": %s", text_clean(fit_command_reason(list, way, reason, sizeof reason), safe, sizeof safe));
+		words_print(file, "not possible:", 19, text);
+	}
+}
+
+/* Changes that bounds forbid, by name. */
+static void print_rest(FILE *file, const struct fit_list *list, const char *over)
+{
+	char names[NAMES_MOST * (FIT_SET_SIZE + 8) + 80] = "";
+	struct words words = { names, sizeof names, 0 };
+	uint32_t above = 0;
+	fputs("\n", file);
+	if (*over)
+		words_print(file, "planned, and over:", 19, over);
+	FOR(i, list->ways) {
+		const struct fit_way *way = &list->way[i];
+		if (way->above && above++ < NAMES_MOST)
+			words_add(&words, "%s%s%s%s", above > 1 ? ", " : "", way->model, *way->model && *fit_set(way) ? " " : "",
+				fit_set(way));
+	}
+	if (above > NAMES_MOST)
+		words_add(&words, " and %u more", above - NAMES_MOST);
+	words_add(&words, " (--json has what each needs at least)");
+	if (above)
+		words_print(file, "proved not to fit:", 19, names);
+	fit_command_print_impossible(file, list);
 	if (list->useless)
-		fprintf(file, "  not listed: %u change%s that save%s nothing\n", list->useless, list->useless == 1 ? "" : "s",
+		fprintf(file, "not listed:        %u change%s that save%s nothing\n", list->useless, list->useless == 1 ? "" : "s",
 			list->useless == 1 ? "s" : "");
-	for (uint32_t i = 0, rows = 0; i < list->ways && rows < REST_MOST; i++)
-		if (!list->way[i].planned && ++rows)
-			fprintf(file, "  %s: %s: %s\n", list->way[i].above ? "proved not to fit" : "not possible",
-				options_text(list->way[i].set, options, sizeof options),
-				text_clean(fit_command_reason(list, &list->way[i], reason, sizeof reason), safe, sizeof safe));
 }
 
 /* "one change takes off at most: precision 14.2 GiB, optimizer 6.0 GiB" */
 static void print_frees(FILE *file, const struct fit_list *list)
 {
-	const char *before = "one change takes off at most: ";
+	char text[400] = "";
+	struct words words = { text, sizeof text, 0 };
 	FOR(i, list->ways) {
 		int64_t frees = fit_frees(list, i);
-		if (frees > 0) {
-			fprintf(file, "%s%s %s", before, list->way[i].group, BYTES(frees));
-			before = ", ";
-		}
+		if (frees > 0)
+			words_add(&words, "%s%s %s", *text ? ", " : "", list->way[i].group, BYTES(frees));
 	}
-	fputs(*before == ',' ? "\n" : "", file);
+	if (*text)
+		words_print(file, "one change takes off at most:", 30, text);
 }
 
-static void fit_command_print_text(FILE *file, const struct fit_list *list)
+/* The op that forbids the step as it is, whatever runs again. */
+static void fit_command_print_proof(FILE *file, const struct fit_list *list)
 {
-	char memory[32], cap[32], safe[512], options[2 * FIT_SET_SIZE] = "";
+	char safe[512], text[1200];
+	if (!*list->proof.op)
+		return;
+	PRINT_TO(text, "no recomputation and no order helps: what %s alone reads and writes, with what must be there, is "
+				   "above the cap", text_clean(list->proof.op, safe, sizeof safe));
+	words_print(file, "", 0, text);
+	PRINT_TO(text, "its operands, and what is there all along: %s. %s", text_clean(list->proof.holds, safe, sizeof safe),
+		list->proof.advice);
+	words_print(file, "", 0, text);
+}
+
+/* Where nothing fits: what each kind of change takes off, and where something would. */
+static void fit_command_print_none(FILE *file, const struct fit_list *list)
+{
+	char text[1200], options[2 * FIT_SET_SIZE] = "";
+	const struct fit_way *least = fit_command_least(list);
+	fit_command_print_proof(file, list);
+	fprintf(file, "no change fits%s; the nearest first\n", list->limited ? " so far" : "");
+	print_frees(file, list);
+	if (least) {
+		PRINT_TO(text, "%s: %s, %s", least->planned ? "fits" : "may fit", BYTES(least->came.needs),
+			options_text(least->set, options, sizeof options));
+		words_print(file, "the least limit at which one", 29, text);
+	}
+}
+
+/* What all rows take for granted, and what isn't a row: adapters of a step whose model isn't known. */
+static void fit_command_print_notes(FILE *file, const struct fit_list *list, bool model)
+{
+	char text[500];
+	if (list->captured)
+		words_print(file, "all rows:", 19, "with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, the update parameter by "
+			"parameter (foreach=False, or fused=True), gradients as zero_grad(set_to_none=True) leaves them");
+	if (list->frozen > 0) {
+		PRINT_TO(text, "frozen weights take %s; in int8 %s, in nf4 %s, with other numbers: BitsAndBytesConfig in PyTorch; "
+			"MODEL:lora=16:base=nf4 is that step, python3 -m tidemark_torch MODEL --lora 16 --base nf4 captures it",
+			BYTES(list->frozen), BYTES(list->weights), BYTES(list->weights / 100 * 52));
+		words_print(file, "frozen weights:", 19, text + strlen("frozen weights "));
+	} else if (list->captured && list->tuned && !model)
+		words_print(file, "other training:", 19, "adapters alone (LoRA) beside frozen weights: "
+			"MODEL:lora=16:target=all:base=nf4 is that step, python3 -m tidemark_torch MODEL --lora 16 --base nf4 captures it");
+}
+
+static void fit_command_print_text(
+	FILE *file, const struct scenario *scenario, const struct fit_list *list, bool model)
+{
+	char memory[32], cap[32], clock[DEVICE_CLOCK_TEXT], text[1500], over[1500] = "";
+	struct words rest = { over, sizeof over, 0 };
 	const struct fit_came *base = &list->base;
 	bytes_text(base->needs, memory, sizeof memory);
 	bytes_text(list->budget, cap, sizeof cap);
+	device_clock_text(scenario, clock);
 	const char *how = list->captured ? " (program order, PyTorch's allocator)" : "";
-	if (list->fits) {
-		fprintf(file, "the step fits as it is%s: it needs %s of %s and takes %.4g ms%s%s\n", how, memory, cap,
-			(double)base->step / 1e9, *base->guesses ? "; " : "", base->guesses);
+	if (list->fits)
+		PRINT_TO(text, "the step fits as it is%s: it needs %s of %s and takes %.4g ms%s%s%s", how, memory, cap,
+			(double)base->step / 1e9, clock, *base->guesses ? "; " : "", base->guesses);
+	else
+		PRINT_TO(text, "the step doesn't fit as it is%s: it needs %s, %s over the cap of %s, and takes %.4g ms%s%s%s", how,
+			memory, BYTES(base->needs - list->budget), cap, (double)base->step / 1e9, clock,
+			*base->guesses ? "; in every row a " : "", base->guesses);
+	words_print(file, "", 0, text);
+	if (list->fits)
 		return;
-	}
-	fprintf(file, "the step doesn't fit as it is%s: it needs %s, %s over the cap of %s, and takes %.4g ms%s%s\n", how,
-		memory, BYTES(base->needs - list->budget), cap, (double)base->step / 1e9,
-		*base->guesses ? "; in every row a " : "", base->guesses);
-	if (list->captured)
-		fprintf(file, "changes are planned with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; the update is counted "
-					  "parameter by parameter (foreach=False, or fused=True), gradients as zero_grad(set_to_none=True) "
-					  "leaves them\n");
-	if (*list->proof.op) {
-		fprintf(file, "no recomputation and no order helps: what %s alone reads and writes, with what must be there, is "
-					  "above the cap\n", text_clean(list->proof.op, safe, sizeof safe));
-		fprintf(file, "its operands, and what is there all along: %s\n%s\n",
-			text_clean(list->proof.holds, safe, sizeof safe), list->proof.advice);
-	}
-	const struct fit_way *least = fit_command_least(list);
 	if (list->fitting == 0)
-		fprintf(file, "no change fits%s; the nearest first\n", list->limited ? " so far" : "");
-	if (list->fitting == 0)
-		print_frees(file, list);
-	if (list->fitting == 0 && least)
-		fprintf(file, "the least limit at which one %s: %s, %s\n",
-			least->planned ? "fits" : "may fit", BYTES(least->came.needs),
-			options_text(least->set, options, sizeof options));
+		fit_command_print_none(file, list);
 	if (list->limited)
 		fprintf(file, "stopped: %u change%s planned by then\n", list->ways + list->useless,
 			list->ways + list->useless == 1 ? " was" : "s were");
-	print_groups(file, list);
-	if (list->frozen > 0)
-		fprintf(file, "  frozen weights take %s; in int8 %s, in nf4 %s, with other numbers: BitsAndBytesConfig in PyTorch; "
-					  "MODEL:lora=16:base=nf4 is that step, python3 -m tidemark_torch MODEL --lora 16 --base nf4 captures it\n",
-			BYTES(list->frozen), BYTES(list->weights), BYTES(list->weights / 100 * 52));
-	print_rest(file, list);
+	print_groups(file, list, &rest);
+	print_rest(file, list, over);
+	if (list->fitting)
+		fit_command_print_proof(file, list);
+	fit_command_print_notes(file, list, model);
 }
 
 /* ---- JSON ---- */
@@ -229,6 +320,8 @@ static void write_way(struct json *json, const struct fit_list *list, const stru
 {
 	json_new_line(json, 2);
 	json_open_object(json, NULL);
+	if (*way->model)
+		json_write_text(json, "model", way->model);
 	write_set(json, way->set);
 	if (way->planned) {
 		json_write_bool(json, "fits", way->fits);
@@ -264,6 +357,7 @@ void fit_write_json(
 	FILE *file, const struct scenario *scenario, const struct fit_asked *asked, const struct fit_list *list)
 {
 	struct json json = { .stream = file };
+	char reached[800];
 	json_open_object(&json, NULL);
 	fit_write_asked(&json, scenario, asked);
 	json_write_integer(&json, "memory_bytes", list->budget);
@@ -271,6 +365,8 @@ void fit_write_json(
 	json_write_bool(&json, "as_captured", list->captured);
 	json_write_integer(&json, "needed_bytes", list->base.needs);
 	json_write_decimal(&json, "step_seconds", list->base.step, 12);
+	json_write_text(&json, "rests_on", device_reached_text(scenario, reached, sizeof reached));
+	json_write_real(&json, "deviation", device_deviation(scenario) / 1e3, 3);
 	if (*list->base.guesses)
 		json_write_text(&json, "guesses", list->base.guesses);
 	json_write_text(&json, "forbidding_op", *list->proof.op ? list->proof.op : NULL);
@@ -297,7 +393,8 @@ static int fit_command_write_list(const struct request *request, const struct fi
 		if (request->line.json)
 			fit_write_json(output.stream, &request->scenario, &request->asked, list);
 		else
-			fit_command_print_text(output.stream, list);
+			fit_command_print_text(output.stream, &request->scenario, list,
+				open_is_model(*request->line.operand));
 		status = output_close(&output, OK, &error);
 	}
 	if (status != OK)
@@ -339,9 +436,10 @@ static int fit_command_serve(const struct request *request)
 		graph_release(graph);
 		return code;
 	}
-	enum status status = planner.store ? fit_list_find(&planner, graph, &request->scenario,
-											 (uint32_t)request->asked.devices, terminal ? &watch : NULL, &list, &error)
-											: fail_memory(&error);
+	const struct fit_question question = { (uint32_t)request->asked.devices,
+		open_is_model(*request->line.operand) ? *request->line.operand : NULL, terminal ? &watch : NULL };
+	enum status status = planner.store ? fit_list_find(&planner, graph, &request->scenario, &question, &list, &error)
+		: fail_memory(&error);
 	batch_progress_done();
 	if (status == OK)
 		code = fit_command_write_list(request, &list);

@@ -5,18 +5,19 @@
 #include "fit_check.h"
 #include "src/base/output.h"
 #include "src/base/safe_text.h"
+#include "src/scenario/device_figures.h"
 #include "src/scenario/knobs.h"
 
 /* ---- the most ---- */
 
-static void print_most(FILE *file, enum knob_id knob, const struct fit_most *most)
+static void print_most(FILE *file, const struct scenario *scenario, enum knob_id knob, const struct fit_most *most)
 {
-	char cap[32], safe[512];
+	char cap[32], safe[512], clock[DEVICE_CLOCK_TEXT];
 	bytes_text(most->budget, cap, sizeof cap);
 	if (most->most > 0)
-		fprintf(file, "the largest that fits: --set %s=%" PRId64 ": %s of %s, %.4g ms a step%s%s\n", knobs[knob].name,
-			most->most, BYTES(most->came.needs), cap, (double)most->came.step / 1e9,
-			*most->came.guesses ? "; " : "", most->came.guesses);
+		fprintf(file, "the largest that fits: --set %s=%" PRId64 ": %s of %s, a step %.4g ms%s%s%s\n",
+			knobs[knob].name, most->most, BYTES(most->came.needs), cap, (double)most->came.step / 1e9,
+			device_clock_text(scenario, clock), *most->came.guesses ? "; " : "", most->came.guesses);
 	else
 		fprintf(file, "nothing fits %s\n", cap);
 	if (most->next > 0 && most->after.needs >= 0)
@@ -39,6 +40,7 @@ static void write_most(
 	if (most->most > 0) {
 		json_write_integer(&json, "needed_bytes", most->came.needs);
 		json_write_decimal(&json, "step_seconds", most->came.step, 12);
+		json_write_real(&json, "deviation", device_deviation(scenario) / 1e3, 3);
 		if (*most->came.guesses)
 			json_write_text(&json, "guesses", most->came.guesses);
 	}
@@ -85,8 +87,8 @@ static void print_devices(FILE *file, const struct fit_device *device, uint32_t 
 		}
 		PRINT_TO(over, row->fits ? "fits" : "over by %s",
 			BYTES(row->came.needs - row->memory));
-		fprintf(file, "  %-16s %10s  %10s %11.4g  %s%s%s\n", name, memory, BYTES(row->came.needs),
-			(double)row->came.step / 1e9, over, *row->came.guesses ? "; " : "", row->came.guesses);
+		fprintf(file, "  %-16s %10s  %10s %11.4g%-7s  %s%s%s\n", name, memory, BYTES(row->came.needs),
+			(double)row->came.step / 1e9, row->within, over, *row->came.guesses ? "; " : "", row->came.guesses);
 	}
 }
 
@@ -110,6 +112,7 @@ static void write_devices(FILE *file, const struct scenario *scenario, const str
 			json_write_bool(&json, "fits", device[i].fits);
 			json_write_integer(&json, "needed_bytes", device[i].came.needs);
 			json_write_decimal(&json, "step_seconds", device[i].came.step, 12);
+			json_write_real(&json, "deviation", device[i].deviation / 1e3, 3);
 			if (*device[i].came.guesses)
 				json_write_text(&json, "guesses", device[i].came.guesses);
 		}
@@ -166,7 +169,7 @@ static enum status write_answer(const struct most_request *request, const struct
 	else if (request->asked.most == KNOB_COUNT)
 		print_devices(output.stream, answer->device, answer->devices);
 	else
-		print_most(output.stream, request->asked.most, &answer->most);
+		print_most(output.stream, scenario, request->asked.most, &answer->most);
 	return output_close(&output, OK, error);
 }
 

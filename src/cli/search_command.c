@@ -243,9 +243,8 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 			"stopped: %u of %u configurations looked at; pipelines may take longer; none takes less than %.4f s, matmuls "
 			"at their peak\n",
 			list->looked, list->all, search_command_least_time(list) / 1e12);
-	if (search->scenario.value[K_device] != DEVICE_NONE)
-		fprintf(file, "times%s rest on: %s\n", device_deviation_text(&search->scenario, within),
-			device_reached_text(&search->scenario, assumed, sizeof assumed));
+	fprintf(file, "times%s rest on: %s\n", device_deviation_text(&search->scenario, within),
+		device_reached_text(&search->scenario, assumed, sizeof assumed));
 	fprintf(file, "assumed: %s\n", model_source_assumptions(&search->source, assumed, sizeof assumed));
 	if (shown > 0)
 		fprintf(file,

@@ -15,6 +15,7 @@
 #include "batch.h"
 #include "options.h"
 #include "src/base/streams.h"
+#include "src/scenario/device_figures.h"
 #include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 #include "sweep_row.h"
@@ -264,7 +265,7 @@ static int plan_one(const struct sweep *sweep, struct planner *planner, uint64_t
 			if (plan)
 				notes_guesses(plan->transformed->notes, error.text);
 			struct sweep_row row = { sweep->columns, sweep->count, sweep->form, sweep->fingerprint, k, &scenario, plan,
-				error.text, sweep_graph_text(sweep, k) };
+				error.text, sweep_graph_text(sweep, k), false };
 			sweep_row_write(&row, line);
 			kept = fclose(line) == 0;
 		}
@@ -452,7 +453,10 @@ static int open_output(struct sweep *sweep)
 /* The line of names, where the output is empty. */
 static int write_names(const struct sweep *sweep)
 {
-	struct sweep_row row = { .varied = sweep->columns, .count = sweep->count, .form = sweep->form };
+	struct sweep_row row = { .varied = sweep->columns, .count = sweep->count, .form = sweep->form,
+		.assumed = device_is_assumed(&sweep->base) };
+	FOR_INT(i, sweep->count)
+		row.assumed &= strcmp(sweep->columns[i], "device") != 0;
 	if (sweep->form == SWEEP_JSON || (sweep->descriptor != STDOUT_FILENO && lseek(sweep->descriptor, 0, SEEK_END) > 0))
 		return EXIT_FINE;
 	char *text = NULL;

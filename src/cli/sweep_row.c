@@ -5,24 +5,25 @@
 #include "src/base/json.h"
 #include "src/base/streams.h"
 #include "src/plan/verdict.h"
+#include "src/scenario/device_figures.h"
 #include "src/write/data.h"
 #include "sweep_row.h"
 
 /* ---- what a row says ---- */
 
-enum cell_kind { BYTES, TRUTH, TIME, WORK };
+enum cell_kind { BYTES, TRUTH, TIME, SHARE, WORK };
 
 struct cell {
 	const char *name;
 	enum cell_kind kind;
 	bool shown; /* in the table for people, under its heading */
 	const char *heading;
-	int64_t number; /* bytes, 0 or 1, picoseconds, floating-point operations */
+	int64_t number; /* bytes, 0 or 1, picoseconds, thousandths, floating-point operations */
 	bool there;
 };
 
 /* Those that every plan has come first; last what the step needs, by part. */
-enum { CELLS_SUMS = 14, CELLS = CELLS_SUMS + LEDGER_PARTS, CELLS_ALWAYS = 9 };
+enum { CELLS_SUMS = 15, CELLS = CELLS_SUMS + LEDGER_PARTS, CELLS_ALWAYS = 9 };
 #define X(id, key, remark) key "_bytes",
 static const char *const part_names[LEDGER_PARTS] = { LEDGER(X) };
 #undef X
@@ -47,6 +48,7 @@ static void sweep_row_fill(const struct plan *plan, struct cell cell[CELLS])
 		{ "redundant_bytes", BYTES, false, "redundant", sharded ? sharded->cost.redundant : 0, sharded != NULL },
 		{ "comm_bytes", BYTES, false, "sent", sharded ? plan->traffic.bytes : 0, sharded != NULL },
 		{ "step_seconds", TIME, true, "step", time, time >= 0 },
+		{ "deviation", SHARE, true, "+-", time >= 0 ? device_deviation(&plan->scenario) : 0, time >= 0 },
 		{ "program_step_seconds", TIME, true, "in program", program, program >= 0 },
 		{ "flops", WORK, true, "work", flops, flops >= 0 },
 	};
@@ -104,6 +106,7 @@ static void write_json_cell(struct json *json, const struct cell *cell)
 	switch (cell->kind) {
 	case TRUTH: json_write_bool(json, cell->name, cell->number); break;
 	case TIME: json_write_real(json, cell->name, (double)cell->number * 1e-12, 9); break;
+	case SHARE: json_write_real(json, cell->name, (double)cell->number * 1e-3, 3); break;
 	default: json_write_integer(json, cell->name, cell->number);
 	}
 }
@@ -131,6 +134,8 @@ static void sweep_row_write_csv(const struct sweep_row *row, const struct cell *
 			fputc(',', stream);
 		else if (cell[i].kind == TIME)
 			fprintf(stream, ",%.9g", (double)cell[i].number * 1e-12);
+		else if (cell[i].kind == SHARE)
+			fprintf(stream, ",%.3g", (double)cell[i].number * 1e-3);
 		else
 			fprintf(stream, ",%" PRId64, cell[i].number);
 	fputc(',', stream);
@@ -148,6 +153,11 @@ static int knob_width(const char *name)
 	return LARGER(length, KNOB_LEAST);
 }
 
+static int cell_width(const struct cell *cell)
+{
+	return cell->kind == SHARE ? (int)strlen("15 %") : CELL_WIDTH;
+}
+
 static char *cell_text(const struct cell *cell, char *text, size_t size)
 {
 	if (!cell->there)
@@ -156,6 +166,8 @@ static char *cell_text(const struct cell *cell, char *text, size_t size)
 		bytes_text(cell->number, text, size);
 	else if (cell->kind == WORK)
 		flops_text((double)cell->number, text, size);
+	else if (cell->kind == SHARE)
+		snprintf(text, size, "%" PRId64 " %%", (cell->number + 5) / 10);
 	else if (cell->kind == TIME)
 		snprintf(text, size, cell->number < 1000000000000 ? "%.4g ms" : "%.4g s",
 			(double)cell->number * (cell->number < 1000000000000 ? 1e-9 : 1e-12));
@@ -173,7 +185,7 @@ static void sweep_row_write_table(const struct sweep_row *row, const struct cell
 	fprintf(stream, "  %-*s", STATUS_WIDTH, status_of(row->plan));
 	for (int i = 0; i < CELLS && row->plan; i++)
 		if (cell[i].shown)
-			fprintf(stream, "  %*s", CELL_WIDTH, cell_text(&cell[i], text, sizeof text));
+			fprintf(stream, "  %*s", cell_width(&cell[i]), cell_text(&cell[i], text, sizeof text));
 	fprintf(stream, "%s%s\n", *row->reason ? "  " : "", row->reason);
 }
 
@@ -194,13 +206,15 @@ void sweep_row_names(const struct sweep_row *row, FILE *stream)
 	sweep_row_fill(NULL, cell);
 	if (row->form == SWEEP_JSON)
 		return;
+	if (table && row->assumed)
+		fprintf(stream, "times are %s\n", DEVICE_ASSUMED);
 	fputs(table ? "scenario" : "scenario,sweep", stream);
 	FOR_INT(i, row->count)
 		write_name(stream, table, knob_width(row->varied[i]), row->varied[i]);
 	write_name(stream, table, -STATUS_WIDTH, "status");
 	FOR_INT(i, CELLS)
 		if (!table || cell[i].shown)
-			write_name(stream, table, CELL_WIDTH, table ? cell[i].heading : cell[i].name);
+			write_name(stream, table, cell_width(&cell[i]), table ? cell[i].heading : cell[i].name);
 	fputs(table ? "\n" : ",reason\n", stream);
 }
 

@@ -15,6 +15,7 @@ struct sweep_row {
 	const struct plan *plan; /* NULL: there is none */
 	const char *reason;      /* why there is none; of a plan, what is guessed in it, "" where nothing is */
 	const char *graph;       /* of several graphs: its name, the value of SWEEP_GRAPH */
+	bool assumed;            /* of the line of names: no row has a device of its own */
 };
 #define SWEEP_GRAPH "graph"
 

@@ -5,6 +5,7 @@
 
 #include "fit_list.h"
 #include "solver/step/scale.h"
+#include "src/models/open.h"
 #include "src/base/background.h"
 #include "src/decide/decide.h"
 #include "src/scenario/knobs.h"
@@ -80,15 +81,22 @@ struct change {
 static const struct change changes[] = { FIT_CHANGES(X) };
 #undef X
 #define CHANGES (COUNT_OF(changes))
-#define NEAREST 6u  /* misses that are paired with each other */
-#define WAYS_MOST (CHANGES + NEAREST * (NEAREST - 1) / 2)
+#define PAIRS_MOST 16u
+#define ADAPTERS 3
+#define WAYS_MOST (CHANGES + PAIRS_MOST + ADAPTERS)
+
+const char *fit_set(const struct fit_way *way)
+{
+	size_t length = strlen(FIT_PROGRAM);
+	return way->set + (strncmp(way->set, FIT_PROGRAM, length) == 0 ? length : 0);
+}
 
 struct finding {
 	struct planner *planner;
 	struct graph *graph;
 	const struct scenario *scenario;
-	int64_t batch, sequence, devices;
-	const struct fit_watch *watch;
+	int64_t batch, sequence;
+	const struct fit_question *asked;
 	struct fit_list *list;
 	struct error *error;
 };
@@ -152,7 +160,7 @@ static enum status prove_way(
 		fit_list_prove(least.transformed, finding->planner->rules, &way->came.proof);
 		notes_guesses(least.transformed->notes, way->came.guesses);
 		PRINT_TO(way->reason, "no order%s needs less than %s, %s over the cap%s%s",
-			least.transformed->fitted ? " with any recomputation" : "",
+			least.transformed->fitted && least.transformed->fitted->capped ? " with any recomputation" : "",
 			BYTES(way->came.needs),
 			BYTES(way->came.needs - finding->list->budget), *way->came.guesses ? "; " : "",
 			way->came.guesses);
@@ -258,13 +266,26 @@ static void fit_list_add(struct fit_list *list, const struct fit_way *way)
 		list->useless++;
 		return;
 	}
-	list->fitting += way->fits;
+	list->fitting += way->fits && !*way->model;
 	list->way[list->ways++] = *way;
 }
 
-static bool fit_list_takes(const struct round *round, uint32_t i)
+/* Whether a change that keeps the results, as much as a pair does, is as fast. */
+static bool fit_list_beaten(const struct fit_list *list, const struct fit_way *pair)
 {
-	return round->way[i].planned || round->way[i].above || !round->pairs;
+	bool beaten = false;
+	FOR(i, list->ways) {
+		const struct fit_way *way = &list->way[i];
+		beaten |= way->fits && !way->pair && way->meaning < FIT_MEANING_RUN && way->meaning <= pair->meaning &&
+			way->extra <= pair->extra + (list->base.step + pair->extra) / 1000;
+	}
+	return beaten;
+}
+
+static bool fit_list_takes(const struct fit_list *list, const struct round *round, uint32_t i)
+{
+	const struct fit_way *way = &round->way[i];
+	return !round->pairs || way->above || (way->planned && !(way->pair && fit_list_beaten(list, way)));
 }
 
 /* Tells the watch what is there by now. */
@@ -278,10 +299,10 @@ static void fit_list_show(const struct finding *finding, struct round *round, ui
 	if (now.way) {
 		COPY(now.way, finding->list->way, finding->list->ways);
 		FOR(i, round->ways)
-			if (round->done[i] && fit_list_takes(round, i))
+			if (round->done[i] && fit_list_takes(finding->list, round, i))
 				fit_list_add(&now, &round->way[i]);
 		sort_ways(&now);
-		finding->watch->found(finding->watch->context, &now, &round->way[planned]);
+		finding->asked->watch->found(finding->asked->watch->context, &now, &round->way[planned]);
 	}
 	mem_free(now.way);
 	pthread_mutex_unlock(&round->lock);
@@ -295,7 +316,7 @@ static void fit_list_work(void *context, const atomic_bool *cancel)
 	while (worker->status == OK && (i = atomic_fetch_add(&worker->round->next, 1)) < worker->round->ways) {
 		worker->status = plan_way(&worker->finding, &worker->round->way[i]);
 		worker->round->done[i] = worker->status == OK;
-		if (worker->finding.watch && worker->status == OK)
+		if (worker->finding.asked->watch && worker->status == OK)
 			fit_list_show(&worker->finding, worker->round, i);
 	}
 }
@@ -329,7 +350,7 @@ static enum status plan_ways(struct finding *finding, struct fit_way *way, uint3
 			*finding->error = worker[i].error;
 		}
 	FOR(i, ways)
-		if ((status == OK || status == CANCELLED) && round.done[i] && fit_list_takes(&round, i))
+		if ((status == OK || status == CANCELLED) && round.done[i] && fit_list_takes(finding->list, &round, i))
 			fit_list_add(finding->list, &way[i]);
 	finding->list->limited = status == CANCELLED;
 	return status;
@@ -357,7 +378,7 @@ static bool way_is_there(const struct finding *finding, const struct change *cha
 {
 	if (change->form == FORM_OURS && !finding->list->captured)
 		return false;
-	if (change->form == FORM_DEVICES && finding->devices < 2)
+	if (change->form == FORM_DEVICES && finding->asked->devices < 2)
 		return false;
 	if (change->form == FORM_PARTS && finding->scenario->value[K_microbatches] > 1)
 		return false;
@@ -370,11 +391,12 @@ static bool make_way(const struct finding *finding, const struct change *change,
 	int64_t whole = change->form == FORM_BATCH || change->form == FORM_PARTS ? finding->batch
 		: change->form == FORM_SEQUENCE ? finding->sequence
 		: 0;
-	int64_t number = change->form == FORM_DEVICES ? finding->devices
+	int64_t number = change->form == FORM_DEVICES ? finding->asked->devices
 		: change->form == FORM_PARTS ? change->divisor
 		: whole / change->divisor;
 	bool order = change->form == FORM_OURS && strcmp(change->group, "order") == 0;
-	*way = (struct fit_way){ .group = change->group, .meaning = change->meaning, .done = 1, .whole = 1 };
+	*way = (struct fit_way){ .group = change->group, .row = (uint32_t)(change - changes), .meaning = change->meaning,
+		.done = 1, .whole = 1 };
 	if (!way_is_there(finding, change, whole))
 		return false;
 	if (change->form == FORM_BATCH || change->form == FORM_SEQUENCE) {
@@ -436,6 +458,7 @@ static void fit_list_find_frozen(const struct graph *graph, const struct rules *
 			list->weights += storage->bytes * 8 / dtype_bits[root->dtype];
 		}
 	}
+	list->tuned = trains;
 	list->frozen = trains ? list->frozen : 0;
 }
 
@@ -451,46 +474,152 @@ static enum status find_singles(struct finding *finding)
 /* Both changes at once. */
 static bool pair_ways(const struct fit_way *a, const struct fit_way *b, struct fit_way *pair)
 {
-	const char *set = strncmp(b->set, FIT_PROGRAM, strlen(FIT_PROGRAM)) == 0 ? b->set + strlen(FIT_PROGRAM) : b->set;
 	*pair = (struct fit_way){ .group = a->group, .pair = true,
 		.meaning = LARGER(a->meaning, b->meaning),
 		.done = a->done * b->done, .whole = a->whole * b->whole };
 	return strcmp(a->group, b->group) != 0 && !(strstr(a->set, " offload=") && strstr(b->set, " offload=")) &&
-		PRINT_TO(pair->set, "%s %s", a->set, set) < (int)sizeof pair->set &&
+		PRINT_TO(pair->set, "%s %s", a->set, fit_set(b)) < (int)sizeof pair->set &&
 		PRINT_TO(pair->how, "%s; %s", a->how, b->how) > 0;
 }
 
-/* The changes that come nearest to the cap, planned or proved to be above it, the nearest first; returns how many. */
-static uint32_t list_nearest(const struct fit_list *list, uint32_t *nearest)
+struct candidate {
+	uint32_t a, b;   /* of the list */
+	bool keeps;   /* the results */
+	int64_t needs;   /* where both take off what each takes off alone */
+	uint32_t row, rank;   /* sum of both rows; how many of the same two groups go before it */
+};
+
+static int compare_candidates(const void *left, const void *right)
 {
-	uint32_t count = 0;
-	FOR(i, list->ways) {
-		uint32_t at = count;
-		if (!list->way[i].above && !list->way[i].planned)
-			continue;
-		for (; at > 0 && by_needs(&list->way[nearest[at - 1]], &list->way[i]) > 0; at--)
-			nearest[at] = nearest[at - 1];
-		nearest[at] = i;
-		count++;
-	}
-	return count;
+	const struct candidate *a = left, *b = right;
+	return a->keeps != b->keeps ? b->keeps - a->keeps
+		: a->rank != b->rank ? (a->rank > b->rank) - (a->rank < b->rank)
+		: a->needs != b->needs ? (a->needs > b->needs) - (a->needs < b->needs)
+		: a->a != b->a ? (a->a > b->a) - (a->a < b->a)
+		: (a->b > b->b) - (a->b < b->b);
 }
 
-/* Pairs of the changes that come nearest; recomputation, which fits itself to what the other one leaves, is always
- * among them. */
+/* It fits at less than a tenth more time: whatever goes with it only takes longer or changes more. */
+static bool fit_list_is_fast(const struct fit_list *list, const struct fit_way *way)
+{
+	return way->fits && way->extra < list->base.step / 10;
+}
+
+/* Whether some change that keeps the results does. */
+static bool fit_list_has_fast(const struct fit_list *list)
+{
+	bool has = false;
+	FOR(i, list->ways)
+		has |= fit_list_is_fast(list, &list->way[i]) && list->way[i].meaning < FIT_MEANING_RUN;
+	return has;
+}
+
+/* What doesn't do alone. Of recomputation's rows pairs have the one that fits itself to what the other change leaves,
+ * and each layer's; all are planned in expandable segments, and orders come with recomputation. */
+static bool fit_list_pairs_it(const struct fit_list *list, const struct fit_way *way)
+{
+	bool fits_itself = strstr(way->set, "recompute=auto");
+	return (way->planned || way->above) && !way->pair && !*way->model &&
+		!(fits_itself ? fit_list_is_fast(list, way) : way->fits) &&
+		strcmp(way->group, "allocator") != 0 && strcmp(way->group, "order") != 0 &&
+		(strcmp(way->group, "recompute") != 0 || fits_itself || strstr(way->set, "recompute=full"));
+}
+
+/* Of one group, each layer's recomputation apart. */
+static bool fit_list_alike(const struct fit_way *a, const struct fit_way *b)
+{
+	return strcmp(a->group, b->group) == 0 && !strstr(a->set, "=full") == !strstr(b->set, "=full");
+}
+
+/* Of the same two groups what may fit goes first, and of that what changes less of the run; second is what needs
+ * least. */
+static void fit_list_rank(const struct fit_list *list, struct candidate *candidate, uint32_t candidates)
+{
+	FOR(i, candidates) {
+		bool least = true;
+		FOR(j, candidates) {
+			const struct candidate *at = &candidate[i], *other = &candidate[j];
+			const struct fit_way *a = &list->way[at->a], *b = &list->way[at->b], *c = &list->way[other->a],
+				*d = &list->way[other->b];
+			bool over = at->needs > list->budget, others = other->needs > list->budget;
+			if ((!fit_list_alike(a, c) || !fit_list_alike(b, d)) && (!fit_list_alike(a, d) || !fit_list_alike(b, c)))
+				continue;
+			candidate[i].rank += over != others ? over : at->row != other->row ? at->row > other->row : i > j;
+			least &= at->needs != other->needs ? at->needs < other->needs : i <= j;
+		}
+		if (least && candidate[i].rank > 1)
+			candidate[i].rank = 1;
+	}
+}
+
+/* Pairs of changes that don't do alone, offload: those with recomputation and offloading at once; at most three of
+ * the same two groups. Returns how many. */
+static uint32_t fit_list_pair_up(const struct fit_list *list, bool offload, struct fit_way *pair, uint32_t most)
+{
+	struct candidate candidate[CHANGES * (CHANGES - 1) / 2];
+	uint32_t candidates = 0, pairs = 0;
+	FOR(i, list->ways)
+		FOR_FROM(j, i + 1, list->ways) {
+			const struct fit_way *a = &list->way[i], *b = &list->way[j];
+			int64_t needs = a->came.needs + b->came.needs - list->ours;
+			bool offloads = strstr(a->set, " offload=on") || strstr(b->set, " offload=on");
+			if (fit_list_pairs_it(list, a) && fit_list_pairs_it(list, b) && offloads == offload &&
+				strcmp(a->group, b->group) != 0 && needs <= list->budget + list->budget / 8)
+				candidate[candidates++] = (struct candidate){ i, j, LARGER(a->meaning, b->meaning) < FIT_MEANING_RUN,
+					needs, a->row + b->row, 0 };
+		}
+	fit_list_rank(list, candidate, candidates);
+	qsort(candidate, candidates, sizeof *candidate, compare_candidates);
+	FOR(i, candidates)
+		if (pairs < most && candidate[i].rank < 2)
+			pairs += pair_ways(&list->way[candidate[i].a], &list->way[candidate[i].b], &pair[pairs]);
+	return pairs;
+}
+
+/* With offloading, which takes longest to plan, only where nothing fits. */
 static enum status fit_list_find_pairs(struct finding *finding)
 {
-	struct fit_way pair[NEAREST * (NEAREST - 1) / 2];
-	const struct fit_way *way = finding->list->way;
-	uint32_t nearest[WAYS_MOST], all = list_nearest(finding->list, nearest),
-								 count = SMALLER(all, NEAREST), pairs = 0;
-	FOR_FROM(i, count, all)
-		if (strcmp(way[nearest[i]].set + strlen(finding->list->captured ? FIT_PROGRAM : ""), "recompute=auto") == 0)
-			nearest[count - 1] = nearest[i];
-	FOR(i, count)
-		FOR_FROM(j, i + 1, count)
-			pairs += pair_ways(&way[nearest[i]], &way[nearest[j]], &pair[pairs]);
-	return plan_ways(finding, pair, pairs, true);
+	struct fit_way pair[PAIRS_MOST];
+	uint32_t pairs = fit_list_pair_up(finding->list, false, pair, PAIRS_MOST - 4), rest;
+	TRY(plan_ways(finding, pair, pairs, true));
+	if (finding->list->fitting)
+		return OK;
+	sort_ways(finding->list);
+	rest = fit_list_pair_up(finding->list, true, pair, PAIRS_MOST - pairs);
+	return plan_ways(finding, pair, rest, true);
+}
+
+/* ---- adapters ---- */
+
+/* Adapters beside the frozen weights of a model, up to the first that fits. */
+static enum status fit_list_find_adapters(struct finding *finding)
+{
+	static const struct { const char *sizes, *set, *how; } adapters[ADAPTERS] = {
+		{ ":lora=16:target=all", "", "" },
+		{ ":lora=16:target=all:base=nf4", "", ", of a model loaded with BitsAndBytesConfig(load_in_4bit=True)" },
+		{ ":lora=16:target=all:base=nf4", "recompute=auto", ", of a model in 4 bits; " APPLIED } };
+	enum status status = OK;
+	struct fit_way way = { 0 };
+	for (int i = 0; i < ADAPTERS && status == OK && !way.fits; i++) {
+		OWN(planner) planner = { .store = store_new(), .rules_file = finding->planner->rules_file,
+			.abandoned = finding->planner->abandoned, .control = { .cancel = finding->planner->control.cancel } };
+		struct finding adapted = *finding;
+		struct error error = { 0 };
+		way = (struct fit_way){ .group = "adapters", .meaning = FIT_MEANING_ADAPTERS, .done = 1, .whole = 1 };
+		PRINT_TO(way.model, "%s%s", finding->asked->model, adapters[i].sizes);
+		PRINT_TO(way.set, "%s%s", finding->list->captured ? FIT_PROGRAM : "", adapters[i].set);
+		PRINT_TO(way.how, "peft.get_peft_model(model, LoraConfig(r=16, target_modules=\"all-linear\"))%s",
+			adapters[i].how);
+		OWN(graph) *graph = open_graph(way.model, NULL, &error);
+		if (!planner.store || (!graph && error.status == NO_MEMORY))
+			return fail_memory(finding->error);
+		if (!graph)
+			return OK;   /* a model without linear layers, or with adapters already */
+		adapted.planner = &planner;
+		adapted.graph = graph;
+		status = plan_ways(&adapted, &way, 1, true);
+	}
+	return status;
 }
 
 /* ---- the list ---- */
@@ -523,15 +652,10 @@ static enum status find_base(struct finding *finding)
 }
 
 enum status fit_list_find(struct planner *planner, struct graph *graph, const struct scenario *scenario,
-	uint32_t devices, const struct fit_watch *watch, struct fit_list *list, struct error *error)
+	const struct fit_question *question, struct fit_list *list, struct error *error)
 {
-	struct finding finding = { .planner = planner,
-		.graph = graph,
-		.scenario = scenario,
-		.devices = devices,
-		.watch = watch,
-		.list = list,
-		.error = error };
+	struct finding finding = { .planner = planner, .graph = graph, .scenario = scenario, .asked = question,
+		.list = list, .error = error };
 	*list = (struct fit_list){ .budget = scenario_device_memory(scenario) };
 	TRY(find_base(&finding));
 	if (list->fits)
@@ -541,11 +665,10 @@ enum status fit_list_find(struct planner *planner, struct graph *graph, const st
 	fit_list_find_frozen(graph, planner->rules, list);
 	enum status status = find_sizes(&finding);
 	status = status == OK ? find_singles(&finding) : status;
+	if (status == OK && question->model)
+		status = fit_list_find_adapters(&finding);
 	sort_ways(list);
-	bool keeps = false;
-	FOR(i, list->ways)
-		keeps |= list->way[i].fits && list->way[i].meaning < FIT_MEANING_RUN;
-	if (status == OK && !keeps)
+	if (status == OK && !fit_list_has_fast(list))
 		status = fit_list_find_pairs(&finding);
 	sort_ways(list);
 	return list->limited ? error_set(error, OK) : status;

@@ -9,7 +9,8 @@
 	X(ROUNDED, "rounded", "same results but for rounding") \
 	X(SPLIT, "split", "same results but for rounding; batch norm, if any, sees smaller batches") \
 	X(SPREAD, "devices", "same results but for rounding, on more devices") \
-	X(RUN, "run", "other numbers")
+	X(RUN, "run", "other numbers") \
+	X(ADAPTERS, "adapters", "other training: adapters alone are trained")
 #define X(id, name, text) FIT_MEANING_##id,
 enum fit_meaning { FIT_MEANINGS(X) FIT_MEANING_COUNT };
 #undef X
@@ -30,9 +31,11 @@ struct fit_came {
 
 struct fit_way {
 	char set[FIT_SET_SIZE];   /* "devices=8 strategy=zero zero=1": words as --set takes them */
-	char how[FIT_SET_SIZE];   /* what to do in PyTorch */
+	char how[2 * FIT_SET_SIZE];   /* what to do in PyTorch */
+	char model[FIT_SET_SIZE];   /* whose step it is a change of: "gpt2:lora=16"; "": of the one asked for */
 	const char *group;   /* changes of one group exclude each other */
 	bool pair;   /* of two groups */
+	uint32_t row;   /* of the table, where what changes less of the run comes first in its group */
 	enum fit_meaning meaning;
 	int64_t done, whole;   /* one step does done / whole of the work of the step asked for */
 	bool planned, fits;   /* planned false: reason says why not */
@@ -42,18 +45,23 @@ struct fit_way {
 	char reason[sizeof((struct error *)0)->text];
 };
 
+/* Its words without what all changes of such a step have. */
+const char *fit_set(const struct fit_way *way);
+
 struct fit_list {
 	int64_t budget;   /* the device's memory */
 	struct fit_came base;   /* the step as it is */
 	int64_t ours;   /* bytes that it needs as the changes are planned: in expandable segments */
 	bool captured;   /* as it is: program order, PyTorch's default segments */
 	bool fits;   /* as it is; no change was planned then */
+	bool tuned;   /* matrices are trained, so adapters could be */
 	int64_t frozen, weights;   /* bytes and number of those that no update changes, of matrices, where some are */
 	bool limited;   /* cancelled when some changes were planned */
 	struct fit_way *way;   /* [ways]: those that fit by extra time, of those within 0.1 % the one that needs least
 								first; then the others by what is missing, then what is proved to be above, then what
 								can't be planned */
-	uint32_t ways, fitting, useless;   /* useless: changes planned that save nothing, not in the list */
+	uint32_t ways, fitting, useless;   /* fitting: of the step asked for; useless: changes planned that save nothing, not
+										  in the list */
 	uint32_t tried, all;   /* changes planned by now, of all that are to be */
 	struct why_not proof;   /* of the step, whatever runs again */
 };
@@ -69,15 +77,23 @@ struct fit_watch {
 	void *context;
 };
 
+/* What is asked beside graph and scenario. */
+struct fit_question {
+	uint32_t devices;   /* more than 1: also what spreads the step over so many */
+	const char *model;   /* open_is_model(): the name that the graph was made by; NULL: a file's */
+	const struct fit_watch *watch;   /* may be NULL */
+};
+
 /* Plans the step as it is: one that PyTorch runs in its program's order and default segments, unless the scenario sets
  * order, layout or allocator, any other as the scenario says. Where that is above the limit, every change of the table:
- * singly, and where none of them that keeps the results fits, pairs of those that come nearest. devices > 1: also what
- * spreads the step over so many. The scenario must have a cap (scenario_budget()). OK, NO_MEMORY, or what
+ * singly, and where none of them that keeps the results fits at less than a tenth more time, pairs of those that don't:
+ * those that by the sum of what both take off come furthest below the limit. Of a model also its adapters, the first of
+ * three that fits. The scenario must have a cap (scenario_budget()). OK, NO_MEMORY, or what
  * planning the scenario itself says, CANCELLED among it; once that is planned, cancelling leaves the list so far.
- * Equal input gives equal lists. Some 20 plans on two threads, at most 15 more for pairs; a change that bounds prove to
- * be above the cap is not planned. watch may be NULL. Free with fit_list_free() in any case. */
+ * Equal input gives equal lists. Some 20 plans on two threads, at most 16 more for pairs; a change that bounds prove to
+ * be above the cap is not planned. Free with fit_list_free() in any case. */
 enum status fit_list_find(struct planner *planner, struct graph *graph, const struct scenario *scenario,
-	uint32_t devices, const struct fit_watch *watch, struct fit_list *list, struct error *error);
+	const struct fit_question *question, struct fit_list *list, struct error *error);
 /* Plans a scenario. OK; BAD_INPUT or INFEASIBLE: it has no plan, *error says why; CANCELLED, NO_MEMORY. */
 enum status fit_plan(struct planner *planner, struct graph *graph, const struct scenario *scenario,
 	struct fit_came *came, struct error *error);
@@ -110,6 +126,8 @@ struct fit_device {
 	int64_t memory;  /* bytes of the preset */
 	bool planned, fits;
 	struct fit_came came;
+	uint32_t deviation;   /* device_deviation(), and as text */
+	char within[16];
 };
 
 /* The presets, least memory first and of equal ones the slowest first, with the step planned on each. device has room

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "fit_list.h"
+#include "src/scenario/device_figures.h"
 #include "src/scenario/knobs.h"
 
 /* ---- the most ---- */
@@ -88,7 +89,9 @@ enum status fit_devices_find(struct planner *planner, struct graph *graph, const
 		if (preset == DEVICE_NONE || memory < 0)
 			continue;
 		struct fit_device *row = &device[(*devices)++];
-		*row = (struct fit_device){ .device = (uint32_t)preset, .memory = memory };
+		*row = (struct fit_device){ .device = (uint32_t)preset, .memory = memory,
+			.deviation = device_deviation(&scenario) };
+		device_deviation_text(&scenario, row->within);
 		status = fit_plan(planner, graph, &scenario, &row->came, error);
 		row->planned = status == OK;
 		if (status == OK) {

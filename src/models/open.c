@@ -38,6 +38,14 @@ enum status model_open(const char *name, bool eager_loss, struct named_model *mo
 	return model_sizes(&model->config, there ? "" : name, error);
 }
 
+bool open_is_model(const char *name)
+{
+	char path[sizeof((struct hugging_face *)0)->path];
+	bool there = access(name, F_OK) == 0;
+	PRINT_TO(path, "%.*s", (int)(there ? strlen(name) : strcspn(name, ":")), name);
+	return (!there && model_find(name)) || hugging_face_is(path);
+}
+
 struct graph *open_graph(const char *path, const struct read_options *options, struct error *error)
 {
 	struct named_model model;

@@ -16,5 +16,7 @@ struct named_model {
 enum status model_open(const char *name, bool eager_loss, struct named_model *model, struct error *error);
 /* Reads a graph, or makes the step of a model that a name means. Otherwise as graph_open(). */
 struct graph *open_graph(const char *path, const struct read_options *options, struct error *error);
+/* Whether it makes the step by a model's name or config.json, which takes sizes behind it. */
+bool open_is_model(const char *path);
 /* The same with warnings printed; NULL after complaining, *exit_code set. */
 struct graph *batch_open(const char *path, const struct read_options *options, int *exit_code);

@@ -293,11 +293,18 @@ const char *device_sheet_source(enum device device)
 	return device_preset(device).source;
 }
 
+bool device_is_assumed(const struct scenario *scenario)
+{
+	return scenario->value[K_device] == DEVICE_NONE && !scenario_figure(scenario, FIGURE_NAME);
+}
+
 char *device_reached_text(const struct scenario *scenario, char *text, size_t size)
 {
 	struct words words = { text, size, 0 };
 	char source[500];
 	int given = 0;
+	if (device_is_assumed(scenario))
+		words_add(&words, "%s; ", DEVICE_ASSUMED);
 	FOR(i, scenario->pins)
 		if (scenario->pin[i].kind == PIN_FIGURE && figure_find(scenario->pin[i].a) != FIGURE_NAME)
 			words_add(&words, "%s%s", given++ ? ", " : "your own: ", scenario->pin[i].a);
@@ -338,5 +345,13 @@ char *device_deviation_text(const struct scenario *scenario, char text[16])
 {
 	uint32_t deviation = device_deviation(scenario);
 	snprintf(text, 16, deviation > 0 ? " +- %u %%" : "", (deviation + 5) / 10);
+	return text;
+}
+
+char *device_clock_text(const struct scenario *scenario, char text[DEVICE_CLOCK_TEXT])
+{
+	char within[16];
+	snprintf(text, DEVICE_CLOCK_TEXT, "%s%s", device_deviation_text(scenario, within),
+		device_is_assumed(scenario) ? ", " DEVICE_ASSUMED : "");
 	return text;
 }

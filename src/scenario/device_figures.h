@@ -31,12 +31,18 @@ int device_figures(const struct scenario *scenario, struct device_figure *figure
 /* Where the data sheet's figures come from, and what was measured; of a device of the user's own, which figures are. */
 const char *device_sheet_source(enum device device);
 char *device_reached_text(const struct scenario *scenario, char *text, size_t size);
+/* No device is named: times are an a100-80gb's. */
+bool device_is_assumed(const struct scenario *scenario);
+#define DEVICE_ASSUMED "as on an a100-80gb (no device is set)"
 /* The software whose steps the figures rest on. */
 const char *device_software(const struct scenario *scenario);
 /* profile_deviation() of a scenario's times; 0 where that isn't known, as with figures of one's own. And " +- 8 %", or
  * nothing. Returns text. */
 uint32_t device_deviation(const struct scenario *scenario);
 char *device_deviation_text(const struct scenario *scenario, char text[16]);
+/* The same, and whose times they are where no device is named: what follows a time. Returns text. */
+#define DEVICE_CLOCK_TEXT 64
+char *device_clock_text(const struct scenario *scenario, char text[DEVICE_CLOCK_TEXT]);
 /* How far apart, in thousandths, the errors of two estimates are on the scenario's device: device_preset.apart; 0 where
  * that isn't known, as with figures of one's own. */
 uint32_t device_errors_apart(const struct scenario *scenario);

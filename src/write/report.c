@@ -100,11 +100,14 @@ static void write_work(const struct plan *plan, FILE *stream)
 	putc('\n', stream);
 }
 
-/* What times rest on, where a device is named: not every preset is fitted to measurements. */
+/* What times rest on: not every preset is fitted to measurements, and without a device they are those of one all the
+ * same. */
 static void write_device(const struct plan *plan, FILE *stream)
 {
 	char text[800];
-	if (plan->scenario.value[K_device] != DEVICE_NONE)
+	if (device_is_assumed(&plan->scenario))
+		fprintf(stream, "  %-22s %s\n", "times are", DEVICE_ASSUMED);
+	else
 		fprintf(stream, "  %-22s %s: %s\n", "times rest on", plan->scenario.device.name,
 			device_reached_text(&plan->scenario, text, sizeof text));
 }

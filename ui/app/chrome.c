@@ -1,6 +1,7 @@
 /* chrome.c: tabs, status line, footer. Everything has a fixed place, so that nothing jumps while the solver runs. */
 #include "app.h"
 #include "src/plan/verdict.h"
+#include "src/scenario/device_figures.h"
 #include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 #include "ui/views/devices.h"
@@ -43,7 +44,8 @@ void chrome_tabs(struct frame *frame, const struct model *model, int view)
 }
 
 /* What the plan is of, in parts; "" for what isn't known. */
-enum what { WHAT_BATCH, WHAT_SEQ, WHAT_PRECISION, WHAT_OPTIMIZER, WHAT_DEVICES, WHAT_MESH, WHAT_RANK, WHATS };
+enum what { WHAT_BATCH, WHAT_SEQ, WHAT_PRECISION, WHAT_OPTIMIZER, WHAT_DEVICES, WHAT_MESH, WHAT_RANK, WHAT_CLOCK,
+	WHATS };
 
 static void chrome_what(const struct model *model, char text[WHATS][100])
 {
@@ -69,6 +71,8 @@ static void chrome_what(const struct model *model, char text[WHATS][100])
 		snprintf(text[WHAT_DEVICES], 100, "%lld device%s", (long long)value[K_devices], value[K_devices] == 1 ? "" : "s");
 	else
 		snprintf(text[WHAT_DEVICES], 100, "%lld x %s", (long long)value[K_devices], scenario->device.name);
+	if (device_is_assumed(scenario) && plan->speed.time > 0)
+		snprintf(text[WHAT_CLOCK], 100, "times as on an a100-80gb");
 	devices_mesh_text(plan, text[WHAT_MESH], 100);
 	if (ranks)
 		snprintf(text[WHAT_RANK], 100, "rank %u of %u%s", plan->rank, pipelined->ranks,
@@ -78,8 +82,8 @@ static void chrome_what(const struct model *model, char text[WHATS][100])
 static void chrome_draw_what(struct frame *frame, int end, const struct model *model)
 {
 	static const enum what usual[WHATS] = { WHAT_BATCH, WHAT_SEQ, WHAT_PRECISION, WHAT_OPTIMIZER, WHAT_DEVICES, WHAT_MESH,
-		WHAT_RANK }, ranked[WHATS] = { WHAT_RANK, WHAT_BATCH, WHAT_DEVICES, WHAT_MESH, WHAT_SEQ, WHAT_PRECISION,
-		WHAT_OPTIMIZER };
+		WHAT_RANK, WHAT_CLOCK }, ranked[WHATS] = { WHAT_RANK, WHAT_BATCH, WHAT_DEVICES, WHAT_MESH, WHAT_SEQ, WHAT_PRECISION,
+		WHAT_OPTIMIZER, WHAT_CLOCK };
 	char text[WHATS][100] = { "" };
 	int x = 0;
 	chrome_what(model, text);
@@ -89,6 +93,8 @@ static void chrome_draw_what(struct frame *frame, int end, const struct model *m
 			break;
 	}
 }
+
+enum { WITHIN_FROM = 100 };   /* columns: on fewer, tokens of a second need the room */
 
 /* Whether it fits, what a step takes, what is proved. */
 static void chrome_draw_verdict(struct frame *frame, const struct plan *plan)
@@ -105,7 +111,8 @@ static void chrome_draw_verdict(struct frame *frame, const struct plan *plan)
 			"%s too much", BYTES(verdict.needed - verdict.cap));
 	}
 	if (plan->speed.time > 0)
-		frame_part(frame, &x, 1, end, ROLE_TEXT, "%s", TIME(plan->speed.time));
+		frame_part(frame, &x, 1, end, ROLE_TEXT, "%s%s", TIME(plan->speed.time),
+			end < WITHIN_FROM ? "" : device_deviation_text(&plan->scenario, number));
 	if (plan->speed.time > 0 && plan->speed.tokens > 0) {
 		double rate = plan_speed_rate(&plan->speed) * plan->speed.devices;
 		frame_part(frame, &x, 1, end, ROLE_TEXT, "%s tokens/s", COUNT((uint64_t)(rate + 0.5)));

@@ -91,11 +91,6 @@ static int fit_draw_cells(struct frame *frame, int y, char text[FIT_CELLS][32], 
 	return right;
 }
 
-static const char *fit_set_of(const struct fit_way *way)
-{
-	return way->set + (strncmp(way->set, FIT_PROGRAM, strlen(FIT_PROGRAM)) == 0 ? strlen(FIT_PROGRAM) : 0);
-}
-
 static void fit_draw_way(
 	struct frame *frame, int y, const struct model *model, const struct fit_way *way, bool selected)
 {
@@ -104,7 +99,7 @@ static void fit_draw_way(
 	enum role usual = !way->planned ? ROLE_FAINT : way->fits ? ROLE_GOOD : ROLE_TEXT, role[FIT_CELLS] = { usual,
 		!way->planned ? ROLE_FAINT : !way->fits ? ROLE_BAD : *way->reason ? ROLE_WARN : ROLE_GOOD,
 		!way->planned ? ROLE_FAINT : way->extra > 0 ? ROLE_WARN : ROLE_TEXT, usual, ROLE_FAINT };
-	const char *set = fit_set_of(way), *number = strstr(set, "devices=");
+	const char *set = fit_set(way), *number = strstr(set, "devices=");
 	double devices = number == set ? strtod(number + 8, NULL) : (double)scenario_devices(&model->plan->scenario);
 	if (way->planned || way->above) {
 		bytes_text(way->came.needs, text[0], sizeof *text);
@@ -153,10 +148,10 @@ static void fit_foot_text(const struct fit_list *list, const struct fit_way *way
 {
 	struct words words = { text, 1000, 0 };
 	if (way->planned)
-		words_add(&words, "%s: %s. In PyTorch (Y copies it): %s. %s%s", fit_set_of(way), fit_meaning_texts[way->meaning],
+		words_add(&words, "%s: %s. In PyTorch (Y copies it): %s. %s%s", fit_set(way), fit_meaning_texts[way->meaning],
 			way->how, way->reason, *way->reason ? ". " : "");
 	else
-		words_add(&words, "%s: %s. ", fit_set_of(way), way->reason);
+		words_add(&words, "%s: %s. ", fit_set(way), way->reason);
 	if (*list->proof.op)
 		words_add(&words, "No recomputation and no order helps: what %s alone reads and writes, "
 			"with what must be there, is too much: %s. %s", list->proof.op, list->proof.holds, list->proof.advice);
@@ -184,7 +179,7 @@ static void fit_draw_none(struct frame *frame, int y, const struct fit_list *lis
 			least = &list->way[i];
 	frame_print(frame, 1, y, ROLE_BAD, "no change fits %s%s%s%s%s",
 		BYTES(list->budget), least ? "; least: " : "",
-		least ? fit_name(fit_set_of(least), name, sizeof name) : "", least ? ", " : "",
+		least ? fit_name(fit_set(least), name, sizeof name) : "", least ? ", " : "",
 		least ? bytes_text(least->came.needs, bytes[1], sizeof *bytes) : "");
 }
 
@@ -220,6 +215,9 @@ static void fit_draw_list(struct frame *frame, struct fit_view *view, const stru
 	}
 	if (y < end && last != GROUP_DEVICES && scenario_devices(&model->plan->scenario) == 1)
 		frame_text(frame, 1, y++, width, ROLE_LABEL, "MORE DEVICES   D: two of them   S: every way to use more");
+	if (y < end && list->tuned)
+		frame_text(
+			frame, 1, y++, width, ROLE_LABEL, "OTHER TRAINING   adapters alone (LoRA): a model as NAME:lora=16:base=nf4");
 	if (y < end && view->rows < list->ways)
 		frame_print(frame, 1, y, ROLE_FAINT, "z: %u more that can't help", list->ways - view->rows);
 	if (foot)

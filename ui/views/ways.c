@@ -65,8 +65,9 @@ static void ways_run(void *context, const atomic_bool *cancel)
 	}
 	scenario.value[K_store] = SMALLER(scenario.value[K_store], STORE_BYTES);
 	struct fit_watch watch = { ways_take_row, job };
-	if (fit_list_find(&planner, job->finder.plan->input, &scenario, (uint32_t)devices, &watch, &list,
-			&job->finder.error) == OK && list.fits)
+	const struct fit_question question = { (uint32_t)devices, NULL, &watch };
+	if (fit_list_find(&planner, job->finder.plan->input, &scenario, &question, &list, &job->finder.error) == OK &&
+		list.fits)
 		ways_find_room(job, &planner, &scenario, &list);
 	else if (list.way)
 		ways_take_row(job, &list, NULL);

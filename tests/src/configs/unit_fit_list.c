@@ -69,7 +69,8 @@ static void check_rows(const char *model, int64_t tenths, bool captured)
 	scenario_init(&scenario);
 	OWN(plan) *whole = plan_anew(graph, &scenario, "order=program");
 	cap(&scenario, plan_arena(whole) / 10 * tenths);
-	cr_assert_eq(fit_list_find(&planner, graph, &scenario, 2, &(struct fit_watch){ count, &seen }, &list, &error), OK,
+	cr_assert_eq(fit_list_find(&planner, graph, &scenario,
+			&(struct fit_question){ 2, NULL, &(struct fit_watch){ count, &seen } }, &list, &error), OK,
 		"%s", error.text);
 	cr_assert(!list.fits && list.fitting > 0, "%s", model);
 	cr_assert_geq(seen.calls, list.ways);
@@ -124,7 +125,8 @@ Test(fit_list, a_list_that_is_cut_short_has_what_was_planned)
 	OWN(plan) *whole = plan_anew(graph, &scenario, "order=program");
 	cap(&scenario, plan_arena(whole) / 10 * 8);
 	const struct fit_watch watch = { cancel_after_one, &cancel };
-	cr_assert_eq(fit_list_find(&planner, graph, &scenario, 1, &watch, &list, &error), OK, "%s", error.text);
+	const struct fit_question question = { 1, NULL, &watch };
+	cr_assert_eq(fit_list_find(&planner, graph, &scenario, &question, &list, &error), OK, "%s", error.text);
 	cr_assert(list.limited);
 	cr_assert(list.ways + list.useless >= 1 && list.ways + list.useless <= 4, "%u rows", list.ways + list.useless);
 	for (uint32_t i = 0; i < list.ways; i++)
@@ -173,7 +175,8 @@ Test(fit_list, frozen_weights_are_counted)
 	OWN(scenario) scenario;
 	struct fit_list list;
 	cap(&scenario, 4096);
-	cr_assert_eq(fit_list_find(&planner, graph, &scenario, 1, NULL, &list, &error), OK, "%s", error.text);
+	const struct fit_question question = { 1, NULL, NULL };
+	cr_assert_eq(fit_list_find(&planner, graph, &scenario, &question, &list, &error), OK, "%s", error.text);
 	cr_assert_eq(list.frozen, 4096);
 	cr_assert_eq(list.weights, 1024);
 	fit_list_free(&list);
