@@ -15,7 +15,7 @@
 #define PASSES_MOST 100
 #define PASSES_FEW 12
 #define PATIENCE 4 /* passes, */
-#define RISE 1e-4  /* and the share of the bound that they must raise it by */
+#define RISE 4e-4  /* and the share of the bound that they must raise it by */
 #define PRICES 6
 
 struct rough {

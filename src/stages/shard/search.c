@@ -36,7 +36,7 @@ static enum status shard_job_options(
 		.clock = job->clock.clock,
 		.fold = &job->shared->fold,
 		.pin = pin,
-		.by_axes = job->by_axes,
+		.by_axes = job->by_axes || job->wish->least,
 		.least = job->least,
 		.effort = job->wish->least ? SHARDING_EFFORT_DEFAULT / LEAST_SHARE : 0,
 		.first = job->first,
