@@ -9,7 +9,7 @@ static bool base_order_allocate(const struct recompute_step *step, struct recomp
 {
 	struct arena *arena = &base->arena;
 	*base = (struct recompute_base){ .step = step };
-	uint32_t **const of_storages[] = { &base->made, &base->last_forward, &base->first_read, &base->last_read,
+	uint32_t **const of_storages[] = { &base->made, &base->last_forward, &base->first_read, &base->last_read, &base->asked,
 		&base->from, &base->until, &base->overwritten };
 	bool fine = ROOM(arena, base->order, step->ops) && ROOM(arena, base->position, step->ops) &&
 		ROOM(arena, base->dominated, step->storages) && ROOM(arena, base->fixed, step->ops + 1u) &&
@@ -157,6 +157,31 @@ static void find_outer(struct recompute_base *base)
 	}
 }
 
+static void ask_at(uint32_t *asked, const struct csr *of, uint32_t op, uint32_t position)
+{
+	FOR_ITEMS(s, of, op)
+		asked[s] = SMALLER(asked[s], position);
+}
+
+/* What runs again asks for all that it reads and makes. */
+static void find_asked(struct recompute_base *base)
+{
+	const struct recompute_step *step = base->step;
+	const struct csr *const made[] = { &step->makes, &step->changes };
+	FOR(s, step->storages)
+		base->asked[s] = NONE;
+	for (uint32_t op = step->ops; op-- > 0;) {
+		uint32_t position = step->forward[op] ? NONE : base->position[op];
+		FOR_INT(k, step->forward[op] ? 2 : 0)
+			FOR_ITEMS(s, made[k], op)
+				position = SMALLER(base->asked[s], position);
+		FOR_INT(k, step->forward[op] ? 2 : 0)
+			ask_at(base->asked, made[k], op, position);
+		ask_at(base->asked, &step->reads, op, position);
+		ask_at(base->asked, &step->touches, op, position);
+	}
+}
+
 /* A storage that is not read after the pass helps until the first such reader of what is made from it. */
 static void find_gaps(struct recompute_base *base)
 {
@@ -238,6 +263,7 @@ enum status recompute_base_of(const struct recompute_step *step, const uint32_t 
 	add_fixed(base);
 	find_outer(base);
 	find_gaps(base);
+	find_asked(base);
 	base->window = base_order_find_window(base);
 	base->fingerprint = 1;
 	FOR(i, step->ops)

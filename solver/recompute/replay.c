@@ -3,17 +3,24 @@
 #include "search.h"
 
 #define NEAR 6     /* readers so many ops apart share what was written anew for the first */
+#define BLOCK 256  /* states that are compared at once */
 #define LONGEST 12 /* a sequence of more than so many times the step's ops is given up */
 
 enum status recompute_replay_new(const struct recompute_step *step, struct recompute_replay *replay)
 {
 	struct arena *arena = &replay->arena;
 	*replay = (struct recompute_replay){ .step = step };
-	bool fine = ROOM(arena, replay->profile, step->ops) && ROOM(arena, replay->current, step->storages) &&
-		ROOM(arena, replay->version, step->storages) && ROOM(arena, replay->seed, step->ops) &&
+	bool fine = ROOM(arena, replay->profile, step->ops) &&
 		ROOM(arena, replay->when, step->ops) && ROOM(arena, replay->needed, step->storages) &&
-		ROOM(arena, replay->late, step->storages) && ROOM(arena, replay->loose, step->storages) &&
-		ROOM(arena, replay->prefix.current, step->storages) && ROOM(arena, replay->out, step->storages);
+		ROOM(arena, replay->cell, 4 * (size_t)step->storages + step->ops) && ROOM(arena, replay->out, step->storages) &&
+		ROOM(arena, replay->past.state, step->storages) && ROOM(arena, replay->past.mark, step->ops);
+	if (fine) {
+		replay->current = replay->cell;
+		replay->version = replay->current + step->storages;
+		replay->late = replay->version + step->storages;
+		replay->loose = replay->late + step->storages;
+		replay->seed = replay->loose + step->storages;
+	}
 	for (uint32_t s = 0; s < step->storages && fine; s++)
 		if (step->graph->storage[s].live_out)
 			replay->out[replay->outs++] = s;
@@ -29,7 +36,7 @@ void recompute_replay_free(struct recompute_replay *replay)
 	mem_free(replay->stack);
 	mem_free(replay->born);
 	mem_free(replay->died);
-	mem_free(replay->prefix.instance);
+	mem_free(replay->past.change);
 	arena_free(&replay->arena);
 }
 
@@ -40,6 +47,7 @@ struct play {
 	const uint8_t *state; /* RECOMPUTE_KEEP for all that can't be dropped */
 	bool all;             /* every op is in the sequence */
 	uint32_t position;    /* in the base order */
+	uint32_t active;      /* of the ops that are played */
 };
 
 static bool anew(const struct play *play, uint32_t storage)
@@ -50,6 +58,59 @@ static bool anew(const struct play *play, uint32_t storage)
 static uint32_t writers_of(const struct play *play, uint32_t storage)
 {
 	return csr_length(&play->step->writers, storage);
+}
+
+/* ---- what can be taken back ---- */
+
+static void note_change(struct recompute_replay *replay, uint32_t cell, uint32_t was)
+{
+	struct recompute_past *past = &replay->past;
+	if (past->order == 0)
+		return;
+	if (past->changes == past->room &&
+		!mem_reserve(&past->change, &past->room, past->changes + 1, sizeof *past->change)) {
+		replay->failed = true;
+		return;
+	}
+	past->change[past->changes++] = (struct recompute_change){ cell, was };
+}
+
+static void set_cell(struct recompute_replay *replay, uint32_t *cell, uint32_t value)
+{
+	if (*cell == value)
+		return;
+	note_change(replay, (uint32_t)(cell - replay->cell), *cell);
+	*cell = value;
+}
+
+static uint32_t cells_of(const struct recompute_step *step)
+{
+	return 4 * step->storages + step->ops;
+}
+
+/* NONE: there is none. */
+static void use_instance(struct recompute_replay *replay, uint32_t number, uint32_t now)
+{
+	if (number == NONE)
+		return;
+	if (replay->instance[number].last < replay->past.since)
+		note_change(replay, cells_of(replay->step) + number, replay->instance[number].last);
+	replay->instance[number].last = now;
+}
+
+static void take_back(struct recompute_replay *replay, const struct recompute_mark *mark)
+{
+	struct recompute_past *past = &replay->past;
+	uint32_t cells = cells_of(replay->step);
+	while (past->changes > mark->changes) {
+		struct recompute_change change = past->change[--past->changes];
+		*(change.cell < cells ? &replay->cell[change.cell] : &replay->instance[change.cell - cells].last) = change.was;
+	}
+	replay->length = mark->length;
+	replay->looses = mark->looses;
+	replay->instances = mark->instances;
+	replay->extra = mark->extra;
+	replay->copied = mark->copied;
 }
 
 /* ---- running an op ---- */
@@ -93,16 +154,16 @@ static uint64_t recompute_replay_make(struct play *play, uint32_t op, bool again
 		uint32_t instance = new_instance(replay, step->bytes[storage], replay->length, replay->length);
 		bool stays = !again || (anew(play, storage) && replay->version[storage] == 0);
 		if (stays)
-			replay->current[storage] = instance;
+			set_cell(replay, &replay->current[storage], instance);
 		if (!again || !stays)
 			continue;
-		replay->version[storage] = 1;
+		set_cell(replay, &replay->version[storage], 1);
 		bits |= UINT64_C(1) << (i - step->makes.start[op]);
 		if (play->state[storage] >= RECOMPUTE_LATE)
-			replay->loose[replay->looses++] = storage;
+			set_cell(replay, &replay->loose[replay->looses++], storage);
 	}
 	FOR_ITEMS(change, &step->changes, op)
-		replay->version[change] += again;
+		set_cell(replay, &replay->version[change], replay->version[change] + again);
 	return bits;
 }
 
@@ -112,21 +173,33 @@ static void use_seed(struct recompute_replay *replay, uint32_t op)
 	if (!replay->step->random[op])
 		return;
 	if (replay->seed[op] == NONE)
-		replay->seed[op] = new_instance(
-			replay, align_up(RECOMPUTE_STATE_BYTES, replay->step->alignment), replay->when[op], replay->length);
-	if (replay->seed[op] != NONE)
-		replay->instance[replay->seed[op]].last = replay->length;
+		set_cell(replay, &replay->seed[op],
+			new_instance(
+				replay, align_up(RECOMPUTE_STATE_BYTES, replay->step->alignment), replay->when[op], replay->length));
+	use_instance(replay, replay->seed[op], replay->length);
+}
+
+/* Something after the pass, or that runs again, touches it. */
+static void note_late(struct play *play, uint32_t storage)
+{
+	struct recompute_replay *replay = play->replay;
+	const struct recompute_step *step = play->step;
+	if (replay->late[storage])
+		return;
+	set_cell(replay, &replay->late[storage], true);
+	if (step->copies && !step->copied_late[storage] && !anew(play, storage))
+		replay->copied += step->copies[storage];
 }
 
 /* Dropout that is computed again from its mask. */
-static void use_mask(struct recompute_replay *replay, uint32_t op)
+static void use_mask(struct play *play, uint32_t op)
 {
-	uint32_t mask = replay->step->mask[op];
+	struct recompute_replay *replay = play->replay;
+	uint32_t mask = play->step->mask[op];
 	if (mask == NONE)
 		return;
-	if (replay->current[mask] != NONE)
-		replay->instance[replay->current[mask]].last = replay->length;
-	replay->late[mask] = true;
+	use_instance(replay, replay->current[mask], replay->length);
+	note_late(play, mask);
 }
 
 static void recompute_replay_run(struct play *play, uint32_t op, bool again)
@@ -141,22 +214,22 @@ static void recompute_replay_run(struct play *play, uint32_t op, bool again)
 		return;
 	FOR_ITEMS(storage, &step->inner, op) {
 		if (replay->current[storage] == NONE) /* there from the start */
-			replay->current[storage] = new_instance(replay, step->bytes[storage], 0, now);
-		if (replay->current[storage] != NONE)
-			replay->instance[replay->current[storage]].last = now;
-		replay->late[storage] |= (again || !step->forward[op]) && !step->view[op];
+			set_cell(replay, &replay->current[storage], new_instance(replay, step->bytes[storage], 0, now));
+		use_instance(replay, replay->current[storage], now);
+		if ((again || !step->forward[op]) && !step->view[op])
+			note_late(play, storage);
 	}
 	if (again) {
 		recompute_replay_check_again(play, op);
 		use_seed(replay, op);
-		use_mask(replay, op);
+		use_mask(play, op);
 		replay->extra += step->time[op];
 	} else {
 		replay->when[op] = now;
 	}
 	replay->stays[now] = recompute_replay_make(play, op, again);
 	if (step->brings[op] != NONE)
-		replay->current[step->brings[op]] = replay->current[step->brought[op]];
+		set_cell(replay, &replay->current[step->brings[op]], replay->current[step->brought[op]]);
 	replay->run[now] = 2 * op + again;
 	replay->at[now] = play->position;
 	replay->length++;
@@ -188,7 +261,8 @@ static uint32_t push_reads(struct play *play, uint32_t op, uint32_t depth)
 	for (uint32_t i = step->reads.start[op + 1]; i-- > step->reads.start[op];) {
 		uint32_t storage = step->reads.item[i];
 		if (anew(play, storage) && play->replay->version[storage] > step->read_version[i])
-			play->replay->version[storage] = 0; /* what it held earlier is gone: all its writers again */
+			set_cell(play->replay, &play->replay->version[storage],
+				0); /* what it held earlier is gone: all its writers again */
 		if (anew(play, storage) && play->replay->version[storage] < step->read_version[i])
 			depth = recompute_replay_push(play->replay, depth, storage, step->read_version[i]);
 	}
@@ -214,6 +288,7 @@ static void find_needed(struct play *play)
 			needed[read] |= again && anew(play, read);
 	}
 	play->replay->sought = true;
+	play->replay->past.sought = play->active;
 }
 
 /* Pushes the results of ops that read what the op is about to overwrite and that will be wanted. */
@@ -276,24 +351,14 @@ static void forget_loose(struct play *play)
 			: play->state[storage] == RECOMPUTE_AGAIN          ? NEAR
 															   : play->base->window;
 		if (next != NONE && next - play->position <= near)
-			replay->loose[kept++] = storage;
+			set_cell(replay, &replay->loose[kept++], storage);
 		else if (replay->version[storage] == 1 || replay->version[storage] == writers_of(play, storage))
-			replay->version[storage] = 0;
+			set_cell(replay, &replay->version[storage], 0);
 	}
 	replay->looses = kept;
 }
 
 /* ---- the whole ---- */
-
-/* Copies of what is kept for other microbatches. */
-static int64_t recompute_replay_copies_of(const struct play *play)
-{
-	const struct recompute_step *step = play->step;
-	int64_t bytes = 0;
-	for (uint32_t s = 0; s < step->storages && step->copies; s++)
-		bytes += step->copied_late[s] || (play->replay->late[s] && !anew(play, s)) ? step->copies[s] : 0;
-	return bytes;
-}
 
 static void note_bytes(struct recompute_replay *replay, uint32_t position, int64_t bytes)
 {
@@ -321,7 +386,7 @@ static enum status recompute_replay_measure(struct play *play)
 		replay->born[replay->instance[i].first] += replay->instance[i].bytes;
 		replay->died[replay->instance[i].last + 1] += replay->instance[i].bytes;
 	}
-	int64_t copies = recompute_replay_copies_of(play), live = step->persistent;
+	int64_t copies = step->copied + replay->copied, live = step->persistent;
 	uint32_t flush = copies > 0 ? base->position[step->flush] : step->ops;
 	replay->peak = length ? -1 : live;
 	FOR(i, length) {
@@ -343,12 +408,11 @@ static enum status recompute_replay_measure(struct play *play)
 static void recompute_replay_reset(struct recompute_replay *replay)
 {
 	const struct recompute_step *step = replay->step;
-	replay->valid = true;
-	replay->failed = replay->sought = false;
-	replay->extra = 0;
+	replay->extra = replay->copied = 0;
 	replay->length = replay->looses = 0;
 	replay->instances = 0;
-	replay->peak_position = 0;
+	replay->past.order = 0;
+	replay->past.changes = 0;
 	memset(replay->current, 0xff, step->storages * sizeof *replay->current);
 	CLEAR(replay->version, step->storages);
 	memset(replay->seed, 0xff, step->ops * sizeof *replay->seed);
@@ -356,55 +420,75 @@ static void recompute_replay_reset(struct recompute_replay *replay)
 		CLEAR(replay->late, step->storages);
 }
 
-/* Nothing runs again before the first op after the pass, and what is dropped goes after its last reader: until there
- * all states are alike. */
-static void keep_prefix(struct recompute_replay *replay, const struct recompute_base *base, uint32_t actives)
+/* The first position at which a state other than the last play's is asked for. */
+static uint32_t first_asked(
+	const struct recompute_replay *replay, const struct recompute_base *base, const uint8_t *state)
 {
-	struct recompute_prefix *prefix = &replay->prefix;
-	if (replay->failed || !mem_reserve(&prefix->instance, &prefix->room, replay->instances, sizeof *prefix->instance)) {
-		replay->failed = true;
-		return;
+	const uint8_t *last = replay->past.state;
+	uint32_t storages = replay->step->storages, first = NONE;
+	for (uint32_t from = 0, to; from < storages; from = to) {
+		to = SMALLER(from + BLOCK, storages);
+		if (memcmp(last + from, state + from, to - from) == 0)
+			continue;
+		FOR_FROM(s, from, to)
+			if (last[s] != state[s] && base->asked[s] < first)
+				first = base->asked[s];
 	}
-	if (replay->instances > 0)
-		COPY(prefix->instance, replay->instance, replay->instances);
-	COPY(prefix->current, replay->current, replay->step->storages);
-	prefix->order = base->fingerprint;
-	prefix->actives = actives;
-	prefix->length = replay->length;
-	prefix->instances = replay->instances;
+	return first;
 }
 
-/* Begins with what an earlier play along the same order left; returns how many active ops that are. What they wrote
- * into run, at, stays and when is still there. */
-static uint32_t take_prefix(struct recompute_replay *replay, const struct recompute_base *base)
+/* The active op from which on the last play has to be played anew, as it was before it. */
+static uint32_t go_back(struct recompute_replay *replay, const struct recompute_base *base, const uint8_t *state)
 {
-	const struct recompute_prefix *prefix = &replay->prefix;
-	if (prefix->order != base->fingerprint)
-		return 0;
-	if (prefix->instances > 0)
-		memcpy(replay->instance, prefix->instance, prefix->instances * sizeof *prefix->instance);
-	memcpy(replay->current, prefix->current, replay->step->storages * sizeof *prefix->current);
-	replay->length = prefix->length;
-	replay->instances = prefix->instances;
-	return prefix->actives;
+	struct recompute_past *past = &replay->past;
+	uint32_t first = first_asked(replay, base, state), low = past->turn, high = SMALLER(past->end, past->sought);
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (base->active[middle] < first)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	take_back(replay, &past->mark[low]);
+	return low;
+}
+
+/* Marks the place before an active op, from the first one after the pass on. */
+static void mark_place(struct recompute_replay *replay, const struct recompute_base *base, uint32_t active)
+{
+	struct recompute_past *past = &replay->past;
+	if (past->order == 0) {
+		past->order = base->fingerprint;
+		past->turn = active;
+	}
+	past->end = active;
+	past->since = replay->length;
+	past->mark[active] = (struct recompute_mark){
+		replay->length, replay->looses, replay->instances, past->changes, replay->extra,
+		replay->copied };
 }
 
 static enum status play_states(
 	struct recompute_replay *replay, const struct recompute_base *base, const uint8_t *state, bool all)
 {
 	const struct recompute_step *step = replay->step;
-	struct play play = { replay, step, base, state, all, 0 };
+	struct recompute_past *past = &replay->past;
+	struct play play = { replay, step, base, state, all, 0, 0 };
 	uint32_t count = all ? step->ops : base->actives, begin = 0;
-	recompute_replay_reset(replay);
-	if (!all)
-		begin = take_prefix(replay, base);
-	if (begin == 0)
-		replay->prefix.order = 0;
+	if (!all && past->order == base->fingerprint)
+		begin = go_back(replay, base, state);
+	else
+		recompute_replay_reset(replay);
+	replay->valid = true;
+	replay->failed = replay->sought = false;
+	replay->peak_position = 0;
+	past->sought = NONE;
 	for (uint32_t i = begin; i < count && replay->valid && !replay->failed; i++) {
+		play.active = i;
 		play.position = all ? i : base->active[i];
 		uint32_t op = base->order[play.position];
-		if (!step->forward[op] && !all && replay->prefix.order == 0)
-			keep_prefix(replay, base, i);
+		if (!all && (past->order != 0 || !step->forward[op]))
+			mark_place(replay, base, i);
 		if (!step->forward[op])
 			recompute_replay_bring_back(&play, op);
 		recompute_replay_run(&play, op, false);
@@ -412,13 +496,13 @@ static enum status play_states(
 			forget_loose(&play);
 	}
 	replay->ticks += replay->length + replay->instances;
+	if (replay->length > 0)
+		FOR(i, replay->outs) /* what runs behind the sequence's last op has it too */
+			use_instance(replay, replay->current[replay->out[i]], replay->length);
+	memcpy(past->state, state, step->storages);
 	if (replay->failed)
-		return NO_MEMORY;
-	FOR(i, replay->outs)
-		if (replay->current[replay->out[i]] != NONE && replay->length > 0)
-			replay->instance[replay->current[replay->out[i]]]
-				.last = replay->length; /* what runs behind the sequence's last op has it too */
-	return recompute_replay_measure(&play);
+		past->order = 0;
+	return replay->failed ? NO_MEMORY : recompute_replay_measure(&play);
 }
 
 enum status recompute_play(struct recompute_replay *replay, const struct recompute_base *base, const uint8_t *state)

@@ -12,6 +12,8 @@ struct recompute_base {
 	/* Of droppable storages, positions in the order; NONE: there is none. */
 	uint32_t *made, *last_forward; /* [storages] */
 	uint32_t *first_read, *last_read; /* [storages] by ops after the pass */
+	uint32_t *asked; /* [storages] the first position at which a replay may ask for its state: it, or what is made of it,
+						is read after the pass */
 	uint32_t *overwritten; /* [storages] the first position after the pass that writes it in place; NONE: none does */
 	/* A kept storage is charged for the positions from..until, inclusive, and for nothing where from > until. */
 	uint32_t *from, *until;
@@ -234,23 +236,32 @@ struct recompute_replay {
 	uint32_t *version; /* [storages] writers that ran again in the current instance; 0: it is from the pass, or gone */
 	uint32_t *seed; /* [ops] instance of a random op's saved state, or NONE */
 	uint32_t *when; /* [ops] position in the sequence of its first run */
-	bool *late; /* [storages] something after the pass, or that runs again, touches it: where there are copies */
+	uint32_t *late; /* [storages] something after the pass, or that runs again, touches it: where there are copies */
 	bool *needed;            /* [storages] in the closure of what is read after the pass */
 	bool sought;             /* needed is of these states */
 	uint32_t *out, outs;     /* storages that are there after the step */
 	uint32_t *loose, looses; /* storages to be forgotten after this op unless read again soon */
 	struct recompute_want { uint32_t storage, version; } *stack;
 	size_t stack_room;
-	int64_t *born, *died; /* [length + 2] */
+	int64_t *born, *died; /* [length + 2] bytes of instances, by their first place and the one behind their last */
 	size_t born_room, died_room;
-	/* What the first ops of the pass leave, up to the first one after it: the same for all states along an order. */
-	struct recompute_prefix {
-		uint64_t order;           /* recompute_base.fingerprint; 0: there is none */
-		uint32_t actives, length; /* of the base that are in it; of the sequence */
-		struct recompute_instance *instance;
-		size_t instances, room;
-		uint32_t *current; /* [storages] */
-	} prefix;
+	int64_t copied; /* bytes of the copies of what is kept and late */
+	uint32_t *cell; /* current, version, late, loose and seed lie there */
+	/* The last play along an order: the next one takes back what it wrote since states first differ, and goes on from
+	 * there. Before the first op after the pass all states are alike. */
+	struct recompute_past {
+		uint64_t order; /* recompute_base.fingerprint; 0: there is none */
+		uint8_t *state; /* [storages] */
+		struct recompute_mark {
+			uint32_t length, looses;
+			size_t instances, changes;
+			int64_t extra, copied;
+		} *mark; /* [ops] before the base's active ops, from turn to end */
+		uint32_t turn, end, since; /* since: the sequence's length at the last mark */
+		uint32_t sought; /* the active op at which needed was found, or NONE */
+		struct recompute_change { uint32_t cell, was; } *change; /* cells, and behind them when instances end */
+		size_t changes, room;
+	} past;
 	bool failed; /* out of memory */
 	struct arena arena;
 };

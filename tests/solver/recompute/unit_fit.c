@@ -72,6 +72,61 @@ static uint32_t replay_step(
 	return valid;
 }
 
+static void same_replay(const struct recompute_replay *a, const struct recompute_replay *b, const char *what)
+{
+	cr_assert_eq(a->valid, b->valid, "%s", what);
+	cr_assert_eq(a->length, b->length, "%s", what);
+	cr_assert_eq(a->instances, b->instances, "%s", what);
+	cr_assert_eq(a->extra, b->extra, "%s", what);
+	cr_assert_eq(a->peak, b->peak, "%s: %lld, anew %lld", what, (long long)a->peak, (long long)b->peak);
+	cr_assert_eq(a->peak_position, b->peak_position, "%s", what);
+	cr_assert_eq(memcmp(a->profile, b->profile, a->step->ops * sizeof *a->profile), 0, "%s", what);
+	cr_assert_eq(memcmp(a->run, b->run, a->length * sizeof *a->run), 0, "%s", what);
+	cr_assert_eq(memcmp(a->stays, b->stays, a->length * sizeof *a->stays), 0, "%s", what);
+}
+
+/* A replay goes on from the last one where states first differ: all is as if it had begun anew. */
+static void check_going_on(struct graph *graph, enum recompute_random policy, uint64_t seed, const char *what)
+{
+	OWN(recompute_input) input = recompute_input_of(graph);
+	OWN(recompute_step) step;
+	OWN(recompute_replay) on;
+	OWN(recompute_replay) anew;
+	OWN(recompute_base) base;
+	HELD uint32_t *order = mem_alloc(graph->ops, sizeof *order);
+	HELD int64_t *copies = mem_alloc(graph->storages, sizeof *copies);
+	for (uint32_t s = 0; s < graph->storages; s++)
+		copies[s] = 512 * (int64_t)random_below(&seed, 100);
+	input.random = policy;
+	input.copies = random_below(&seed, 2) ? copies : NULL;
+	input.flush = graph->ops - 1;
+	cr_assert_eq(recompute_step_find(&input, &step), OK);
+	cr_assert(recompute_replay_new(&step, &on) == OK && recompute_replay_new(&step, &anew) == OK);
+	cr_assert_eq(recompute_order_early(&step, false, order), OK);
+	cr_assert_eq(recompute_base_of(&step, order, &base), OK);
+	HELD uint8_t *state = mem_alloc(step.storages, sizeof *state);
+	for (int i = 0; i < 40; i++) {
+		uint32_t changes = random_below(&seed, 3);
+		for (uint32_t s = random_below(&seed, step.storages); changes > 0 && s < step.storages; s++)
+			if (step.droppable[s]) {
+				state[s] = (uint8_t)random_below(&seed, RECOMPUTE_STATES);
+				changes--;
+			}
+		anew.past.order = 0;
+		cr_assert(recompute_play(&on, &base, state) == OK && recompute_play(&anew, &base, state) == OK);
+		same_replay(&on, &anew, what);
+	}
+}
+
+Test(fit, a_replay_goes_on_from_the_last_one)
+{
+	uint64_t seed = test_seed();
+	for (size_t i = 0; i < test_rounds(16, 200); i++) {
+		OWN(graph) *graph = i % 2 ? some_step(i / 2) : random_step(&seed, 8 + random_below(&seed, 40), 4);
+		check_going_on(graph, (enum recompute_random)(i % RECOMPUTE_RANDOM_COUNT), random_next(&seed), graph->name);
+	}
+}
+
 /* Loss scaling checks all gradients before the first update: what is cast early waits in the wider type. */
 Test(fit, gradients_are_cast_late)
 {
@@ -165,6 +220,7 @@ Test(fit, captured_steps_with_dropout_and_writes_in_place_replay_to_the_byte)
 			OWN(graph) *graph = graph_open(files[i], NULL, &error);
 			cr_assert_not_null(graph, "%s", error.text);
 			cr_assert_geq(replay_step(graph, policy, test_seed(), 8, files[i]), 1);
+			check_going_on(graph, policy, test_seed(), files[i]);
 		}
 }
 
