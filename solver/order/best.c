@@ -8,14 +8,18 @@
 
 #define LARGE 2500                 /* ops */
 #define NEAR 100                   /* a bound within a hundredth of the program's peak is near */
+#define CLOSE 1000                 /* and one within a thousandth of the best peak hardly leaves anything open: */
+#define MORE 8                     /* an eighth of the effort more to close it */
 #define REPAIRS 6                  /* rounds in a row without a better order */
 #define CUTS 64                    /* at most; few are needed until no other cut can raise the bound */
 #define SEARCH_MOVES 50000000      /* ops kept by one search: 200 MB */
+#define SEARCH_STATES 4000000      /* and states: 300 MB */
 
 /* What a step works on: the run, and the network of cuts that prefer to leave ops where they are. */
 struct closing {
 	struct order_job *job;
 	struct order_cut cut;
+	bool shaved;
 };
 
 /* ---- where to begin ---- */
@@ -139,6 +143,7 @@ static bool best_closes(const struct order_job *job)
 
 static enum status best_shave(struct closing *closing)
 {
+	closing->shaved = true;
 	return order_run_shaving(closing->job);
 }
 
@@ -152,14 +157,22 @@ static enum status search_briefly(struct closing *closing)
 	return best_search(closing->job, false, 4000);
 }
 
+/* A level of effort is four times the work where a gap is open: ever longer searches, forward and backward in time, and
+ * windows between them, until a quarter of it is spent. */
 static enum status search_longer(struct closing *closing)
 {
-	return best_search(closing->job, false, 60000);
-}
-
-static enum status search_backward(struct closing *closing)
-{
-	return best_search(closing->job, true, 60000);
+	struct order_job *job = closing->job;
+	HELD uint32_t *MAKE(order, job->model.ops);
+	NEED(order);
+	for (uint32_t states = 60000; states <= SEARCH_STATES && !order_job_done(job); states *= 4) {
+		TRY(best_search(job, false, states));
+		if (job->control.limit > 0 && job->control.ticks > job->control.limit / 4)
+			break;
+		TRY(best_search(job, true, states));
+		COPY(order, job->order, job->model.ops);
+		TRY(order_improve_windows(job, order, states / 16));
+	}
+	return OK;
 }
 
 /* ---- the run ---- */
@@ -181,7 +194,6 @@ static const struct step {
 	{ "order.search", best_closes, search_briefly },
 	{ "order.repair-more", best_closes, improve_all },
 	{ "order.search-more", best_closes, search_longer },
-	{ "order.search-back", best_closes, search_backward },
 };
 
 enum status order_run_best(struct order_job *job)
@@ -191,6 +203,12 @@ enum status order_run_best(struct order_job *job)
 	for (size_t i = 0; i < COUNT_OF(steps) && status == OK && !order_job_done(job); i++)
 		if ((!steps[i].helps || steps[i].helps(job)) && step_runs(steps[i].name))
 			status = steps[i].run(&closing);
+	/* A hurried run ends before what proves: where hardly anything is open, that is worth a little more. */
+	bool near = job->peak - job->bound <= (job->peak - job->problem->base) / CLOSE;
+	if (status == LIMIT && job->effort > 0 && !closing.shaved && near && best_closes(job) && step_runs("order.shave")) {
+		job->control.limit = job->control.ticks + job->effort / MORE;
+		status = order_run_shaving(job);
+	}
 	order_cut_free(&closing.cut);
 	return status == OK && !order_job_done(job) ? LIMIT : status;
 }

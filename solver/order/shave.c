@@ -13,10 +13,10 @@
 
 #include "job.h"
 
-#define SHAVED_OPS 4000            /* above it, an attempt takes longer than it is worth */
+#define SHAVED_OPS 12000           /* above it, an attempt takes longer than it is worth */
 #define SLACK 4                    /* cuts with more slack than a quarter of the peak force hardly anything */
 #define HALVINGS 6                 /* thresholds tried below the first */
-#define EFFORT 8                   /* an eighth of the effort */
+#define EFFORT 2                   /* half of the effort */
 
 struct precedence {
 	uint32_t before, after;

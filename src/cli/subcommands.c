@@ -7,6 +7,7 @@
 #include "src/write/caption.h"
 #include "src/write/data.h"
 #include "src/base/output.h"
+#include "src/scenario/knobs.h"
 #include "src/scenario/shard_mesh.h"
 #include "options.h"
 
@@ -168,6 +169,36 @@ static int variants_serve(const struct request *request, struct graph *graph)
 	return code;
 }
 
+/* What a level more of effort may gain: on several devices order and layout decide little. */
+static bool plan_is_open(const struct plan *plan)
+{
+	enum order_strategy order = (enum order_strategy)plan->scenario.value[K_order];
+	return plan->scenario.value[K_devices] == 1 && plan->scenario.value[K_effort] < EFFORT_MAX && !plan_cut_short(plan) &&
+		(order == ORDER_AUTO || order == ORDER_BEST) &&
+		(!plan_is_proved(plan) || plan_arena(plan) > plan->laid_out->layout.proof.bound);
+}
+
+/* With a time limit: the plan of a level more of effort, as long as something is unproved and time is left. */
+static struct plan *plan_with_time(const struct request *request, struct graph *graph, struct plan *plan)
+{
+	while (plan && request->line.seconds > 0 && !atomic_load(batch_cancel()) && plan_is_open(plan)) {
+		struct scenario scenario;
+		int code = EXIT_FINE;
+		if (scenario_copy(&scenario, &plan->scenario) != OK)
+			break;
+		scenario.value[K_effort]++;
+		struct plan *next = batch_plan(
+			graph, *request->line.operand, &scenario, request->options.rules_file, PLAN_COMPLETE, &code);
+		scenario_done(&scenario);
+		bool better = next && (!plan_cut_short(next) || plan_arena(next) < plan_arena(plan));
+		plan_release(better ? plan : next);
+		if (!better)
+			break;
+		plan = next;
+	}
+	return plan;
+}
+
 /* Plans and writes; the exit status. */
 static int subcommands_serve(const struct request *request, enum export_kind_id kind)
 {
@@ -185,6 +216,7 @@ static int subcommands_serve(const struct request *request, enum export_kind_id 
 	}
 	struct plan *plan = graph ? batch_plan(graph, *request->line.operand, &request->scenario, request->options.rules_file,
 		export_kinds[kind].needs_plan || graph_follows_plan(&request->scenario) ? PLAN_COMPLETE : PLAN_QUICK, &code) : NULL;
+	plan = plan_with_time(request, graph, plan);
 	graph_release(graph);
 	if (!plan)
 		return code;
