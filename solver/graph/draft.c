@@ -143,7 +143,8 @@ uint32_t draft_op(struct draft *draft, const struct op *op)
 	struct op copy = *op;
 	copy.grows = NULL;
 	if (!keep_text(draft, &copy.name) || !keep_shared(draft, &copy.type) || !keep_shared(draft, &copy.module) ||
-		!keep_shared(draft, &copy.src) || !keep_text(draft, &copy.of) || !keep_text(draft, &copy.extra) ||
+		!keep_shared(draft, &copy.src) || !keep_shared(draft, &copy.part) || !keep_text(draft, &copy.of) ||
+		!keep_text(draft, &copy.extra) ||
 		names_add(&draft->op_names, copy.name, draft->ops) == NONE)
 		return NONE;
 	if (copy.collective) {

@@ -248,6 +248,7 @@ struct op {
 	const char *type;   /* "aten.mm.default" */
 	const char *module; /* dotted path, "" where unknown */
 	const char *src;    /* where the program says it: "model.py:6 in forward"; NULL where unknown */
+	const char *part;   /* of the step, as the program calls it: "validation"; NULL: it doesn't */
 	const char *of; /* of one that runs an op again, or adds up its results over microbatches: that op, by its name.
 					 * Between pipeline ranks: the tensor. Else NULL. Files say it of recomputed ops, by the name */
 	const char *extra;

@@ -312,7 +312,7 @@ static enum status src_check_memory(struct check *check)
 	const struct graph *graph = check->graph;
 	int64_t persistent = 0, bytes = 0;
 	int64_t *change;
-	if (!ROOM(&check->arena, change, (size_t)graph->ops + 2))
+	if (!ROOM(&check->arena, change, (size_t)graph->ops + 2) || !ROOM(&check->arena, check->load, graph->ops))
 		return fail_memory(check->error);
 	FOR(s, graph->storages) {
 		find_lifetime(check, s);
@@ -329,6 +329,7 @@ static enum status src_check_memory(struct check *check)
 	check->peak = graph->ops ? -1 : change[0];
 	FOR(position, graph->ops) {
 		bytes += change[position];
+		check->load[position] = bytes;
 		if (bytes > check->peak) {
 			check->peak = bytes;
 			check->peak_position = position;

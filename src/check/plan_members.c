@@ -25,8 +25,9 @@ static const struct member_row ROWS[] = {
 	{ "memory",
 		"persistent_bytes peak_bytes peak_op program_peak_bytes peak_without_workspace_bytes fit_margin_bytes "
 		"ledger needed_bytes allocator pytorch expandable cap_bytes? fits? verdict "
-		"state_first? why_not_less?",
+		"state_first? why_not_less? worst_routing_bytes? parts?",
 		0 },
+	{ "memory.parts[]", "name peak_bytes", 0 },
 	{ "memory.why_not_less", "least_bytes op operands advice", 0 },
 	{ "memory.ledger", "parameters gradients optimizer activations other holes gathered_ahead buffers context", 0 },
 	{ "memory.pytorch", "least_bytes reserved_bytes retries breaks_in_step? breaks_at?", 0 },

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "src/plan/fsdp.h"
+#include "src/plan/plan.h"
 #include "state.h"
 
 /* ---- peaks ---- */
@@ -62,6 +63,28 @@ static enum status check_peaks(struct check *check)
 	else if (status == OK)
 		status = check_expect(check, "memory", "program_peak_bytes", before);
 	return status;
+}
+
+/* ---- routing, parts ---- */
+
+static enum status check_routing(struct check *check)
+{
+	struct part_peak part[PARTS_MOST];
+	int64_t load[2], worst = check->sharded ? -1
+		: routing_peak(check->graph, check->rules, check->position, check->load, load);
+	uint32_t parts = parts_find(check->graph, check->order, check->load, part);
+	const json_t *said = check_member(check, "memory", "parts"),
+				 *routed = check_member(check, "memory", "worst_routing_bytes");
+	TRY(worst >= 0 ? check_expect(check, "memory", "worst_routing_bytes", worst) : OK);
+	if ((worst < 0 && routed) || json_array_size(said) != parts || (parts == 0 && said))
+		return check_wrong(check, "memory: worst routing or parts are said of a step that has none, or has others");
+	FOR(p, parts) {
+		const json_t *one = json_array_get(said, p), *name = json_object_get(one, "name");
+		if (json_integer_value(json_object_get(one, "peak_bytes")) != part[p].bytes || !json_is_string(name) ||
+			strcmp(json_string_value(name), part[p].name) != 0)
+			return check_wrong(check, "memory.parts[%u] must be \"%.60s\", %" PRId64, p, part[p].name, part[p].bytes);
+	}
+	return OK;
 }
 
 /* ---- kinds, notes ---- */
@@ -137,6 +160,7 @@ static enum status check_notes(struct check *check)
 enum status check_savings(struct check *check)
 {
 	TRY(check_peaks(check));
+	TRY(check_routing(check));
 	TRY(check_kinds(check));
 	TRY(check_notes(check));
 	check_passed(check, "what the plan is compared with: the program's own order; the peak by kinds");

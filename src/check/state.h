@@ -31,6 +31,7 @@ struct check {
 	uint32_t items;          /* what needs an address: storages, then the workspaces of ops */
 	uint32_t *first, *last;  /* [items], NONE: never there */
 	int64_t *bytes, *offset; /* [items] */
+	int64_t *load; /* [ops] bytes alive at each step */
 	int64_t peak;
 	uint32_t peak_position;
 	int64_t ahead;                /* bytes of parameters gathered a layer ahead; -1: not known */

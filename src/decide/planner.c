@@ -82,8 +82,12 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 	}
 	if (plan && depth != PLAN_QUICK && depth != PLAN_UNPROVED)
 		plan = planner_take_bound(&stage, plan, error);
-	if (plan)
+	if (plan) {
 		plan_find_why_not(plan, planner->rules);
+		if (!plan->sharded)
+			plan->routed_peak = routing_peak(
+				plan->graph, planner->rules, plan->ordered->position, plan->ordered->live, plan->routed_load);
+	}
 	/* Whatever ended early did so because of this, and what saw nothing of it need not say so itself. */
 	if (plan && depth >= PLAN_UNPROVED && control_status(&planner->control) == CANCELLED)
 		plan->limited = true;

@@ -430,8 +430,9 @@ static void timeline_note(const struct plan *plan, char *note, size_t size)
 		return;
 	const struct op *peak = &plan->graph->op[ordered->result.order[ordered->peak_position]];
 	struct words words = { note, size, 0 };
-	words_add(&words, "peak at position %u: %.60s%s%.60s", ordered->peak_position, peak->name,
-		peak->src ? " at " : "", peak->src ? words_of_place(peak->src) : "");
+	words_add(&words, "peak at position %u: %.60s%s%.60s%s%.40s", ordered->peak_position, peak->name,
+		peak->src ? " at " : "", peak->src ? words_of_place(peak->src) : "", peak->part ? " in part " : "",
+		peak->part ? peak->part : "");
 	if (plan_bound(plan) > 0)
 		words_add(&words, "; dashed: no order needs less than %s%s",
 			bytes_text(plan_bound(plan), text, sizeof text), plan_is_proved(plan) ? " (reached)" : "");

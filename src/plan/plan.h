@@ -5,6 +5,8 @@
  *     verdict         whether it fits its device
  *     why_not         the op for which a step can't keep its limit
  *     fsdp            what PyTorch reserves where fully_shard runs the step
+ *     routing         the peak where one expert gets every token
+ *     parts           the peaks of the step's parts
  *     weigh           how much memory plans keep
  *     host_pool       host memory of offloaded tensors
  *     speed           samples and tokens a second, and what is reached of the peak
@@ -99,6 +101,7 @@ struct plan {
 	struct stage_run run[STAGE_COUNT];
 	char notes[NOTES_BYTES];      /* the stages', and what choosing between plans has to say: sentences, one a line */
 	struct why_not why_not;
+	int64_t routed_peak, routed_load[2]; /* routing_peak() of a step on one device; 0 or less: none */
 	bool limited;                 /* cut short by --time, a cancel or a signal */
 	bool complete;                /* false: a better plan of the same scenario may follow */
 	uint64_t fingerprint;         /* of graph and scenario: equal plans have equal fingerprints */
@@ -172,6 +175,19 @@ char *plan_layout_ground(const struct plan *plan, char *text, size_t size);
 /* What the memory cap leaves to the arena: the knob, or the device preset's, less the reserve, what is gathered ahead
  * and buffers; -1 where there is no cap. */
 int64_t plan_budget(const struct plan *plan);
+
+/* The highest live bytes of an order where one expert gets every token and all have as much room as it; -1: there are
+ * no experts' places, they have that room already, or there is no memory for it. live: [ops] bytes at each position.
+ * load: tokens that an expert has room for, and all. O(graph). */
+int64_t routing_peak(const struct graph *graph, const struct rules *rules, const uint32_t *position,
+	const int64_t *live, int64_t load[2]);
+
+/* The highest live bytes while ops of a part of the step run, and where. "the rest": what the program gives no name. */
+struct part_peak { const char *name; int64_t bytes; uint32_t position; };
+#define PARTS_MOST 16
+/* In the order in which they begin. Returns how many, at most PARTS_MOST; 0: no op says its part. O(ops * parts). */
+uint32_t parts_find(
+	const struct graph *graph, const uint32_t *order, const int64_t *live, struct part_peak part[PARTS_MOST]);
 
 /* The highest live bytes of the plan's order without the ops' workspace: its storages alone. O(ops). */
 int64_t plan_storage_peak(const struct plan *plan);

@@ -388,8 +388,8 @@ static enum status read_op_growth(struct reader *reader, const struct value *rec
 static enum status read_op(struct reader *reader, const struct value *record)
 {
 	struct keys known = { .key = { "k", "id", "op", "phase", "mod", "in", "out", "flops", "workspace", "inplace",
-							  "after", "src" },
-		.count = 12 };
+							  "after", "src", "part" },
+		.count = 13 };
 	struct op op = { .type = "op", .module = "", .flops = -1, .line = reader->line };
 	const char *module = NULL;
 	int phase = -1;
@@ -404,6 +404,7 @@ static enum status read_op(struct reader *reader, const struct value *record)
 	TRY(text_member(reader, record, "op", &op.type));
 	TRY(text_member(reader, record, "mod", &module));
 	TRY(text_member(reader, record, "src", &op.src));
+	TRY(text_member(reader, record, "part", &op.part));
 	TRY(word_member(reader, record, "phase", phase_names, PHASE_COUNT, &phase));
 	TRY(number_member(reader, record, "flops", &op.flops, &has_flops));
 	TRY(number_member(reader, record, "workspace", &op.workspace, &op.has_workspace));

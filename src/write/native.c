@@ -111,6 +111,8 @@ void native_op_members(const struct op *op, struct json *json)
 		json_write_integer(json, "in_flight", op->in_flight);
 	if (op->src)
 		json_write_text(json, "src", op->src);
+	if (op->part)
+		json_write_text(json, "part", op->part);
 }
 
 /* "per_sample":{"shape":[1,0],"bytes":8} */

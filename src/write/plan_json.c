@@ -162,6 +162,26 @@ static void plan_json_write_verdict(const struct plan *plan, struct json *json)
 	}
 }
 
+/* What `routing` of experts and parts of the step have to do with the peak. */
+static void plan_json_write_parts(const struct plan *plan, struct json *json)
+{
+	const struct ordered *ordered = plan->ordered;
+	struct part_peak part[PARTS_MOST];
+	uint32_t parts = parts_find(plan->graph, ordered->result.order, ordered->live, part);
+	if (plan->routed_peak > 0)
+		json_write_integer(json, "worst_routing_bytes", plan->routed_peak);
+	if (parts > 0)
+		json_open_array(json, "parts");
+	FOR(p, parts) {
+		json_open_object(json, NULL);
+		json_write_text(json, "name", part[p].name);
+		json_write_integer(json, "peak_bytes", part[p].bytes);
+		json_close(json);
+	}
+	if (parts > 0)
+		json_close(json);
+}
+
 static void write_memory(const struct plan *plan, struct json *json)
 {
 	json_new_line(json, 1);
@@ -172,6 +192,7 @@ static void write_memory(const struct plan *plan, struct json *json)
 		plan->ordered->peak_position == NONE ? NONE : plan->ordered->result.order[plan->ordered->peak_position], json);
 	json_write_integer(json, "program_peak_bytes", plan->ordered->program_peak);
 	json_write_integer(json, "peak_without_workspace_bytes", plan_storage_peak(plan));
+	plan_json_write_parts(plan, json);
 	if (plan->fit_margin == MARGIN_NO_CAP)
 		json_write_null(json, "fit_margin_bytes");
 	else

@@ -245,6 +245,24 @@ static void write_idle_knobs(const struct plan *plan, FILE *stream)
 	}
 }
 
+/* What routing and parts of the step have to do with the peak. */
+static void report_write_routing(const struct plan *plan, FILE *stream)
+{
+	const struct ordered *ordered = plan->ordered;
+	struct part_peak part[PARTS_MOST];
+	uint32_t parts = parts_find(plan->graph, ordered->result.order, ordered->live, part);
+	char remark[200], name[60];
+	PRINT_TO(remark, "one expert gets all %lld tokens, each has room for them; here for %lld, and what is more is dropped",
+		(long long)plan->routed_load[1], (long long)plan->routed_load[0]);
+	if (plan->routed_peak > 0)
+		line(stream, "peak, worst routing", plan->routed_peak, remark);
+	FOR(p, parts) {
+		PRINT_TO(name, "peak in %.14s", part[p].name);
+		PRINT_TO(remark, "at op %u%s", part[p].position, part[p].bytes == plan_peak(plan) ? ", the step's" : "");
+		line(stream, name, part[p].bytes, remark);
+	}
+}
+
 static void write_numbers(const struct plan *plan, FILE *stream)
 {
 	char gap[80], ground[300], remark[400];
@@ -261,6 +279,7 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	PRINT_TO(remark, "by %s; %s", plan->ordered->result.winner,
 		report_gap_text(plan_peak(plan), plan_bound(plan), plan_is_proved(plan), gap, sizeof gap));
 	line(stream, "peak, this plan", plan_peak(plan), remark);
+	report_write_routing(plan, stream);
 	PRINT_TO(remark, "%s%s", plan_bound(plan) ? "by " : "",
 		plan_order_ground(plan, SIZE_MAX, ground, sizeof ground));
 	line(stream, "bound on any order", plan_bound(plan), remark);
@@ -328,8 +347,9 @@ static void report_write_curve(const struct plan *plan, bool utf8, FILE *stream)
 	FOR(c, columns)
 		fputc(c == peak_column ? '^' : '-', stream);
 	const struct op *peak = &plan->graph->op[plan->ordered->result.order[plan->ordered->peak_position]];
-	fprintf(stream, "\n  %10s  peak at op %u of %u: %s (%s)%s%s\n", "", plan->ordered->peak_position, ops, peak->name,
-		peak->type, peak->src ? " at " : "", peak->src ? peak->src : "");
+	fprintf(stream, "\n  %10s  peak at op %u of %u: %s (%s)%s%s%s%s\n", "", plan->ordered->peak_position, ops, peak->name,
+		peak->type, peak->src ? " at " : "", peak->src ? peak->src : "", peak->part ? " in part " : "",
+		peak->part ? peak->part : "");
 }
 
 static void write_blame(const struct plan *plan, FILE *stream)

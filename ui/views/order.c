@@ -97,8 +97,10 @@ static void draw_hand(struct frame *frame, int y, const struct order_view *view,
 	const struct order_schedule *schedule = &view->schedule;
 	int64_t difference = schedule->peak - plan_peak(model->plan);
 	if (schedule->moves == 0) {
-		frame_print(frame, 0, y, ROLE_LABEL, "peak %s at op %u", BYTES(schedule->peak),
-			schedule->peak_position);
+		const char *part = schedule->peak_position < model->plan->graph->ops
+			? model->plan->graph->op[model->plan->ordered->result.order[schedule->peak_position]].part : NULL;
+		frame_print(frame, 0, y, ROLE_LABEL, "peak %s at op %u%s%s", BYTES(schedule->peak), schedule->peak_position,
+			part ? " in part " : "", part ? part : "");
 		return;
 	}
 	int x = frame_print(frame, 0, y, ROLE_LABEL, "by hand, %u move%s: peak %s at op %u  ", schedule->moves,
