@@ -97,8 +97,9 @@ int main(int count, char **words)
 	uint32_t *traits = malloc(graph->ops * sizeof *traits);
 	for (uint32_t op = 0; op < graph->ops; op++)
 		traits[op] = rules_traits(rules, graph->op[op].type);
+	enum machine_limit limit;
 	for (uint32_t op = 0; op < graph->ops; op++)
-		if (op_whole_time(graph, rules, &machine, op, &time[op]) != OK)
+		if (op_local_time(graph, rules, &machine, op, false, &time[op], &limit) != OK)
 			return 1;
 	struct recompute_input input = { .graph = graph, .time = time, .traits = traits, .alignment = 1, .workspace = true };
 	struct recompute_solver solver;
