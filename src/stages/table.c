@@ -217,6 +217,15 @@ static bool wants_optimizer(const struct job *job)
 		(value(job, K_precision) || value(job, K_optimizer) || value(job, K_moments) || value(job, K_accumulation) > 1);
 }
 
+/* Whether a module is one of peft's, which casts what adapters read to their own type. */
+static bool transform_has_peft(const struct graph *graph)
+{
+	FOR(op, graph->ops)
+		if (graph->op[op].module && strstr(graph->op[op].module, ".lora_A."))
+			return true;
+	return false;
+}
+
 /* Parameters stay in fp32, and so does their update. */
 static struct graph *run_autocast(struct job *job, enum optimizer own)
 {
@@ -224,6 +233,9 @@ static struct graph *run_autocast(struct job *job, enum optimizer own)
 	struct graph *graph = precision_apply(job->graph, job->stage->rules, PRECISION_AUTOCAST, job->error), *replaced;
 	if (graph)
 		note(job->notes, "autocast: casts are those of torch.autocast in bf16, without the model's own under it");
+	if (graph && transform_has_peft(job->graph))
+		note(job->notes, NOTE_GUESS "peft's own casts under autocast aren't in a step in fp32; a capture under autocast has "
+			"them, 1 or 2 %% more");
 	if (!graph || (change.same_optimizer && !value(job, K_moments) && value(job, K_accumulation) == 1))
 		return graph;
 	replaced = optimizer_replace(graph, job->stage->rules, &change, job->error);
