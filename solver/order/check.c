@@ -366,9 +366,7 @@ enum status order_check_certificate(const struct problem *problem, const struct 
 		break;
 	case ORDER_PROOF_PRECEDENCE:
 		return order_check_precedence(problem, certificate, bound, error);
-	case ORDER_PROOF_SERIES:
-		return order_check_series(problem, bound, error);
-	case ORDER_PROOF_SEARCH:
+	case ORDER_PROOF_SERIES: case ORDER_PROOF_SEARCH:
 		status = refuse(error, "the bound rests on a search: it must be repeated");
 		break;
 	case ORDER_PROOF_CONTRADICTED:

@@ -25,8 +25,7 @@
  *     memory      a store of answers for one run
  *     series      the least peak of a series-parallel step
  *     explain     why an item is alive while an op runs
- *     check       checks a certificate without the solver
- *     check_series  the same of a series-parallel step */
+ *     check       checks a certificate without the solver */
 #pragma once
 
 #include "solver/base/proof.h"
@@ -178,14 +177,10 @@ enum status order_quick(const struct problem *problem, struct control *control, 
  * was found, with the other op forced to the wrong side and all earlier precedences kept, needs the bound or more. And
  * so does the state at `op` with all of them: hence there is no such order. A maximum flow for each.
  *
- * SERIES (see below), SEARCH and NONE carry nothing to verify: SEARCH is BAD_INPUT here (re-run it), NONE accepts the
- * largest single working set. */
+ * SERIES, SEARCH and NONE carry nothing to verify: the first two are BAD_INPUT here (re-run them; tidemark-check merges
+ * the parts of SERIES by code of its own), NONE accepts the largest single working set. */
 enum status order_check_certificate(const struct problem *problem, const struct order_certificate *certificate,
 	int64_t bound, struct error *error);
-
-/* SERIES: OK if the step is series-parallel and no order of it stays below the bound; BAD_INPUT, with the reason. Its
- * parts are merged anew: O(ops^2), and what their profiles take. */
-enum status order_check_series(const struct problem *problem, int64_t bound, struct error *error);
 
 /* Why an item is alive at a position of an order. */
 enum order_reason {

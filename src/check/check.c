@@ -444,7 +444,7 @@ static enum status verify_certificate(struct check *check, const struct problem 
 		.op = op_named(check, json_object_get(json, "op")) };
 	if (proof < 0)
 		return refuse(check->error, "not a plan file: order.certificate.by is unknown");
-	if (proof == ORDER_PROOF_SEARCH)
+	if (proof == ORDER_PROOF_SEARCH || proof == ORDER_PROOF_SERIES)
 		return search_order_again(check, problem, bound);
 	enum status status = OK;
 	if (proof == ORDER_PROOF_CUT)

@@ -106,7 +106,6 @@ static void begin(struct order_job *job)
 static void check_series(const struct problem *problem, bool must, uint64_t seed)
 {
 	int64_t optimum = least_peak(problem);
-	struct error error = { 0 };
 	struct order_options options = { .strategy = ORDER_BEST };
 	struct order_job job = { .problem = problem, .options = &options, .bound = -1 };
 	begin(&job);
@@ -116,9 +115,7 @@ static void check_series(const struct problem *problem, bool must, uint64_t seed
 		cr_assert_eq(job.bound, optimum, "seed %lu: bound %ld, optimum %ld", seed, job.bound, optimum);
 		cr_assert_eq(job.peak, optimum, "seed %lu: peak %ld, optimum %ld", seed, job.peak, optimum);
 		cr_assert_eq(job.certificate.proof, ORDER_PROOF_SERIES);
-		cr_assert_eq(order_check_series(problem, optimum, &error), OK, "seed %lu: %s", seed, error.text);
 	}
-	cr_assert_neq(order_check_series(problem, optimum + 1, &error), OK, "seed %lu: a bound above the optimum", seed);
 	arena_free(&job.arena);
 }
 
