@@ -22,7 +22,7 @@ from tidemark_torch.graph import read_graph, write_graph
 from tidemark_torch.initial import set_values
 from tidemark_torch.kernels import Kernels
 from tidemark_torch.memory import nested
-from tidemark_torch.recording import capture_step, fake
+from tidemark_torch.recording import capture_step, fake, written_arguments
 from tidemark_torch.steps import Lion, OPTIMIZERS, TrainingStep
 from tidemark_torch.workspace import Heap, allocator_peak
 
@@ -195,6 +195,15 @@ class Recomputed(unittest.TestCase):
             self.check(name, "recompute=auto", share=0.95)
         offloaded = self.check("blocks", "recompute=auto", "offload=on", "host_bandwidth=1000GB/s", share=0.9, sign="offload_wait")
         self.assertLess(abs(offloaded - 1), 0.005)  # what waits in the host's memory isn't the device's
+
+
+class Schemas(unittest.TestCase):
+    """What ops write, where their schemas say too much."""
+
+    def test_an_optimizer_of_bitsandbytes_only_reads_gradients_and_tables(self):
+        library = torch.library.Library("bitsandbytes", "FRAGMENT")
+        library.define("optimizer_update_test(Tensor(a0!) g, Tensor(a1!) p, Tensor(a2!) qmap1, Tensor(a3!) absmax1) -> ()")
+        self.assertEqual(written_arguments(torch.ops.bitsandbytes.optimizer_update_test.default), [(1, "p"), (3, "absmax1")])
 
 
 class Layouts(unittest.TestCase):

@@ -67,9 +67,10 @@ def is_composition(function):
 
 @functools.lru_cache(None)
 def written_arguments(function):
-    """(place, name) of the arguments that an op's schema says it writes to."""
+    """(place, name) of the arguments that an op's schema says it writes to; bitsandbytes' optimizers say so of all."""
+    only_read = ("g", "qmap1", "qmap2") if function.name().startswith("bitsandbytes::optimizer_update") else ()
     return [(i, argument.name) for i, argument in enumerate(function._schema.arguments)
-            if argument.alias_info is not None and argument.alias_info.is_write]
+            if argument.alias_info is not None and argument.alias_info.is_write and argument.name not in only_read]
 
 
 def overwritten(function, args, kwargs):
