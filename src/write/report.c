@@ -202,20 +202,32 @@ static void report_write_frees(const struct verdict *verdict, FILE *stream)
 	fputs(*before == ',' ? "\n" : "", stream);
 }
 
+/* What a limit of just that size takes besides, where no limit is set: a context. */
+static int64_t report_context_of(const struct plan *plan, const struct verdict *verdict)
+{
+	struct scenario at = plan->scenario;   /* lent */
+	at.value[K_memory] = verdict->needed;
+	return verdict->cap < 0 && plan->scenario.value[K_device] == DEVICE_NONE ? scenario_reserve(&at) -
+		verdict->part[PART_CONTEXT] : 0;
+}
+
 /* What the device that needs most needs, part by part, and whether that fits. */
 static void report_write_verdict(const struct plan *plan, FILE *stream)
 {
 	struct verdict verdict = plan_verdict(plan);
 	const struct allocated *played = &plan->pytorch[plan->allocator == ALLOCATOR_EXPANDABLE];
-	char text[VERDICT_TEXT], why[WHY_NOT_TEXT];
+	char text[VERDICT_TEXT], why[WHY_NOT_TEXT], remark[160];
 	fputc('\n', stream);
 	FOR_INT(part, LEDGER_PARTS)
 		if (verdict.part[part] > 0 || (part == PART_CONTEXT && plan->scenario.value[K_reserve] == KNOB_GIVEN))
 			line(stream, ledger[part].key, verdict.part[part],
 				verdict.part[part] > 0 ? ledger[part].remark : "a device's, or of a limit of 4 GiB and more");
-	line(stream, "needs", verdict.needed, plan->allocator == ALLOCATOR_PLAN ? "at the plan's addresses"
+	int64_t context = report_context_of(plan, &verdict);
+	PRINT_TO(remark, "%s%s%s", plan->allocator == ALLOCATOR_PLAN ? "at the plan's addresses"
 		: plan->fully_shard ? "under fully_shard: the least limit at which two steps hold"
-		: "in PyTorch: the least limit at which three steps hold");
+		: "in PyTorch: the least limit at which three steps hold", context > 0 ? "; beside it a context, " : "",
+		context > 0 ? BYTES(context) : "");
+	line(stream, "needs", verdict.needed, remark);
 	if (verdict.cap >= 0)
 		line(stream, "memory cap", verdict.cap, "");
 	fprintf(stream, "  %s\n", verdict_text(&verdict, text, sizeof text));

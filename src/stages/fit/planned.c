@@ -10,6 +10,7 @@
 #define RUNG_TICKS UINT64_C(1000000)
 #define LARGE 1500         /* ops: of larger steps what is far above the cap as played is not ordered */
 #define FAR 8              /* above it by more than such a part of what the cap leaves */
+#define ABOVE 32            /* heuristics above it by more than such a part and what a better order takes off */
 #define LOWEST 8           /* so many choices are looked at for the least memory */
 #define SMALL 300          /* ops: of larger steps a margin below */
 #define SLIGHT \
@@ -178,23 +179,38 @@ static enum status fit_planned_find_rivals(struct rivals *rivals, const struct a
 
 /* ---- what they come to ---- */
 
-/* What the scenario's order and layout need. */
-static enum status find_arena(struct rivals *rivals, struct graph *graph, int64_t *arena)
+/* What an order and its layout need. slack: what a better order's peak may be lower. */
+static enum status find_needs(struct rivals *rivals, struct graph *graph, bool quick, int64_t *arena, int64_t *slack)
 {
 	struct stage_context *stage = rivals->stage;
+	OWN(ordered) *ordered = stage_order(stage, graph, rivals->scenario, quick, rivals->error);
+	struct laid_out *laid_out = ordered ? stage_layout(stage, ordered, rivals->scenario, quick, rivals->error) : NULL;
+	if (laid_out && allocator_needs(ordered, laid_out, rivals->scenario, arena) != OK)
+		fail_memory(rivals->error);
+	*slack = laid_out ? ordered->result.peak - ordered->result.proof.bound : 0;
+	laid_out_release(laid_out);
+	return rivals->error->status;
+}
+
+/* What the scenario's order and layout need; of what heuristics say is above `most` whatever a better order takes off,
+ * theirs. */
+static enum status find_arena(struct rivals *rivals, struct graph *graph, int64_t most, int64_t *arena)
+{
 	enum order_strategy order = scenario_order(rivals->scenario);
 	bool quick = order == ORDER_BEST && graph->ops > LARGE;
+	int64_t slack = 0;
 	OWN(graph) *late = order == ORDER_LIST || order == ORDER_INDUCTOR_BFS ? late_reruns(graph, rivals->error)
 		: graph_retain(graph);
 	OWN(graph) *run = !late ? NULL
 		: scenario_graph(rivals->scenario, late, rivals->error);
-	struct ordered *ordered = run ? stage_order(stage, run, rivals->scenario, quick, rivals->error) : NULL;
-	struct laid_out *laid_out = ordered ? stage_layout(stage, ordered, rivals->scenario, quick, rivals->error) : NULL;
-	if (laid_out && allocator_needs(ordered, laid_out, rivals->scenario, arena) != OK)
-		fail_memory(rivals->error);
-	laid_out_release(laid_out);
-	ordered_release(ordered);
-	return rivals->error->status;
+	if (!run)
+		return rivals->error->status;
+	if (order == ORDER_BEST && !quick && most < INT64_MAX) {
+		TRY(find_needs(rivals, run, true, arena, &slack));
+		if (*arena - slack > most + most / ABOVE)
+			return OK;
+	}
+	return find_needs(rivals, run, quick, arena, &slack);
 }
 
 static struct graph *graph_of(struct rivals *rivals, const struct rival *rival)
@@ -236,7 +252,7 @@ static struct graph *find_best(
 		if (!last && (same || (least ? looks++ >= LOWEST : !fit_planned_may_fit(rivals, rival))))
 			continue;
 		struct graph *graph = graph_of(rivals, rival);
-		if (!graph || find_arena(rivals, graph, &takes) != OK) {
+		if (!graph || find_arena(rivals, graph, least ? *arena : rivals->budget, &takes) != OK) {
 			graph_release(graph);
 			graph_release(best);
 			return NULL;
@@ -280,7 +296,7 @@ static struct graph *fit_planned_best(struct rivals *rivals, const struct activa
 	if (status == OK && least)
 		status = fit_planned_add_kept(rivals);
 	if (status == OK && floor)
-		status = find_arena(rivals, graph, &arena);
+		status = find_arena(rivals, graph, INT64_MAX, &arena);
 	if (error_set(rivals->error, status) != OK)
 		return NULL;
 	return find_best(rivals, least, floor && arena > rivals->budget ? INT64_MAX : fitted->extra, &arena, rival);
