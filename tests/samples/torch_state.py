@@ -324,6 +324,19 @@ class Autocast(unittest.TestCase):
     """A GPU's autocast on a machine without one."""
 
     @unittest.skipIf(torch.cuda.is_available(), "a GPU does it itself")
+    def test_what_a_checkpoint_runs_again_is_cast_as_before(self):
+        for reentrant in (False, True):
+            layer, x = nn.Linear(4, 4), torch.randn(2, 4, requires_grad=True)
+            with capture(None) as session:
+                with torch.autocast("cuda", torch.bfloat16):
+                    made = torch.utils.checkpoint.checkpoint(
+                        lambda x: layer(x).pow(3).relu(), x, use_reentrant=reentrant)    # CPUs' lists don't have pow
+                made.sum().backward()
+            powers = [session.graph.tensors[op["out"][0]]["dtype"] for op in session.graph.ops.values()
+                      if op["op"].startswith("aten.pow.")]
+            self.assertEqual(powers[:2], ["f32", "f32"])
+
+    @unittest.skipIf(torch.cuda.is_available(), "a GPU does it itself")
     def test_a_gpus_lists_are_followed(self):
         def dtypes(device):
             x, seen = torch.randn(4, 8), {}

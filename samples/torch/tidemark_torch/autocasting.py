@@ -7,6 +7,7 @@ import contextlib
 import functools
 
 import torch
+import torch.utils.checkpoint as torch_checkpoint
 from torch.amp.autocast_mode import autocast
 
 WIDE = """__rdiv__ __rpow__ acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow softplus
@@ -119,16 +120,27 @@ class OnGpu:
             self.library = None
 
 
+class Again(int):
+    """What a checkpoint keeps instead of enabled=True of a region of autocast("cuda"), for when it runs again."""
+
+
 REGIONS = OnGpu()
 PLAIN = autocast.__init__, autocast.__enter__, autocast.__exit__
+SAVED = torch_checkpoint._get_autocast_kwargs
+
+
+def saved(*args, **kwargs):
+    """What a checkpoint saves of autocast: also that it is a GPU's."""
+    device, cpu = SAVED(*args, **kwargs)
+    return device, {**cpu, "enabled": Again(cpu["enabled"])} if REGIONS.depth else cpu
 
 
 def start(self, device_type, dtype=None, enabled=True, cache_enabled=None):
     """autocast.__init__"""
-    of_gpu = device_type == "cuda" and enabled
+    of_gpu = bool(enabled) and (device_type == "cuda" or isinstance(enabled, Again))
     if of_gpu:
         device_type, dtype = "cpu", dtype or torch.get_autocast_dtype("cuda")
-    PLAIN[0](self, device_type, dtype, enabled, cache_enabled)
+    PLAIN[0](self, device_type, dtype, bool(enabled), cache_enabled)
     self.of_gpu = of_gpu
 
 
@@ -155,10 +167,13 @@ def gpu_autocast(assumed=None):
     """A context in which autocast("cuda") does on CPU tensors what it does on a GPU's, where there is no GPU. assumed: counts
     regions that were made outside of such a context, which PyTorch has switched off."""
     before = autocast.__init__, autocast.__enter__, autocast.__exit__, REGIONS.assumed
+    checkpoint_before = torch_checkpoint._get_autocast_kwargs
     try:
         if not torch.cuda.is_available():
             autocast.__init__, autocast.__enter__, autocast.__exit__ = start, enter, leave
+            torch_checkpoint._get_autocast_kwargs = saved
         REGIONS.assumed = assumed
         yield
     finally:
         autocast.__init__, autocast.__enter__, autocast.__exit__, REGIONS.assumed = before
+        torch_checkpoint._get_autocast_kwargs = checkpoint_before
