@@ -36,7 +36,7 @@ bool mesh_equal(const struct mesh *a, const struct mesh *b)
 			!links_equal(&of_a->near, &of_b->near) || !links_equal(&of_a->far, &of_b->far))
 			return false;
 	}
-	return a->axes == b->axes && a->padding == b->padding;
+	return a->axes == b->axes && a->padding == b->padding && a->copies == b->copies;
 }
 
 uint32_t mesh_coordinate(const struct mesh *mesh, uint32_t device, uint32_t axis)

@@ -29,6 +29,7 @@ struct mesh_axis {
 struct mesh {
 	uint32_t axes;
 	bool padding;              /* an axis may cut what it doesn't divide: see placement_divides() */
+	bool copies; /* DTensor's kernels compute a log-softmax over split classes: see split_scratch() */
 	struct mesh_axis axis[MESH_AXES];
 };
 

@@ -126,6 +126,16 @@ int64_t split_share(const struct units *units, const struct mesh *mesh, uint32_t
 	return whole;
 }
 
+int64_t split_scratch(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
+{
+	const struct graph *graph = units->graph;
+	int64_t bytes = 0;
+	for (uint32_t a = 0; a < mesh->axes && mesh->copies; a++)
+		if (split.on[a] >= 0 && units->unit[units->unit_start[op] + (uint32_t)split.on[a]].copies)
+			bytes = graph->tensor[graph->writes.item[graph->writes.start[op]]].bytes;
+	return split_share(units, mesh, op, split, bytes);
+}
+
 int64_t unit_inside_bytes(
 	const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, uint32_t axis)
 {

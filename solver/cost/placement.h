@@ -72,6 +72,9 @@ bool placement_divides(const struct units *units, const struct mesh *mesh, uint3
 bool split_divides(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split);
 /* A device's share, rounded up, of what a whole op takes (FLOPs, bytes of workspace). */
 int64_t split_share(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, int64_t whole);
+/* Bytes that a device's share of an op holds while it runs beside what it makes: PyTorch's loss_parallel computes a
+ * log-softmax over split classes, and its gradient, op by op, with one more copy of the result. O(axes). */
+int64_t split_scratch(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split);
 /* Bytes of one of the all-reduces inside an op over an axis that splits it along such a unit: a device's share of its
  * points, 4 bytes each. */
 int64_t unit_inside_bytes(

@@ -512,7 +512,9 @@ static void add_working(struct costing *costing, int64_t *saved_until)
 			change_live(costing, op, after, &now);
 			if (costing->work->op[op].view)    /* of a parameter, it may stand far from its block */
 				continue;
-			int64_t beside = now.live - saved_until[costing->blocks->of[op]],
+			const struct sharding *sharding = costing->sharding;
+			int64_t scratch = after ? 0 : split_scratch(costing->units, &sharding->mesh, op, sharding->split[op]),
+					beside = now.live + scratch - saved_until[costing->blocks->of[op]],
 					waiting = SMALLER(part, now.parts); /* its own part is there */
 			raise_working(&cost->both, beside, waiting, after ? 0 : written, after ? 0 : read);
 			if (costing->work->weight[op])

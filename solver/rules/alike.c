@@ -129,7 +129,8 @@ static bool units_alike(const struct units *units, uint32_t a, uint32_t b)
 		return false;
 	FOR(u, count)
 		if (ua[u].size != ub[u].size || ua[u].points != ub[u].points || ua[u].role != ub[u].role ||
-			ua[u].reduced != ub[u].reduced || ua[u].inside != ub[u].inside)
+			ua[u].reduced != ub[u].reduced || ua[u].inside != ub[u].inside ||
+			ua[u].copies != ub[u].copies)
 			return false;
 	return places == 0 || memcmp(units->place + units->place_start[a], units->place + units->place_start[b], places) == 0;
 }

@@ -210,6 +210,7 @@ struct finding {
 	bool fits;                   /* the rule, to the op's shapes */
 	bool source;                 /* it reads no contents */
 	const struct inside *inside; /* all-reduces that let the op do without a whole dim; NULL: it can't */
+	bool copies; /* a log-softmax */
 	/* of the op's local factors */
 	struct carried *carried; /* [factors * arguments], count 0: not in that argument */
 	bool *bad;               /* [factors] can't be split */
@@ -371,7 +372,7 @@ static bool add_factor(struct finding *finding, uint32_t factor)
 		within /= part[j].size;
 		if (!add_unit(finding,
 				(struct unit){ part[j].size, inside ? reduced_points(finding) : 0, part[j].role, !everywhere && !whole,
-					inside ? finding->inside->rounds : 0 }))
+					inside ? finding->inside->rounds : 0, inside && finding->copies }))
 			return false;
 		int8_t *place = finding->place + finding->places - finding->arguments;
 		if (!place_digit(finding, factor, part[j].size, within, place)) {
@@ -614,6 +615,7 @@ static bool fill_units(struct finding *finding, const struct rules *rules)
 		const struct rule *rule = rules_find(rules, graph->op[op].type);
 		finding->op = op;
 		finding->inside = rule ? inside_of(rule) : NULL;
+		finding->copies = rule && (rule->traits & TRAIT_WIDE) && (rule->traits & (TRAIT_MAXIMA_OF_ROWS | TRAIT_SUMS_OF_ROWS));
 		finding->source = rule && (rule->traits & TRAIT_SOURCE);
 		if (rule && !find_op(finding, rule))
 			return false;

@@ -26,8 +26,8 @@ static inline bool stays_whole(enum linear linear, uint32_t operands, uint32_t k
 struct part { int64_t size; uint8_t dim, role; bool even; uint32_t factor; };
 /* inside: all-reduces that the op itself makes when it is split along the unit, each of points floats on the whole
  * mesh: the row maxima and sums of a softmax over a sharded vocabulary, the statistics of a batch norm over a sharded
- * batch. */
-struct unit { int64_t size, points; uint8_t role; bool reduced; uint8_t inside; };
+ * batch. copies: it is the classes of a log-softmax, see split_scratch(). */
+struct unit { int64_t size, points; uint8_t role; bool reduced; uint8_t inside; bool copies; };
 
 /* What can be split in a graph. */
 struct units {

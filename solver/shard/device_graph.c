@@ -143,7 +143,9 @@ static void device_graph_copy_op(struct walk *walk, uint32_t id, struct operands
 			place_alias(walk, id, operands, written);
 	struct op op = graph->op[id];
 	op.flops = split_share(walk->units, walk->mesh, id, walk->sharding->split[id], op.flops);
-	op.workspace = split_share(walk->units, walk->mesh, id, walk->sharding->split[id], op.workspace);
+	op.workspace = split_share(walk->units, walk->mesh, id, walk->sharding->split[id], op.workspace) +
+		split_scratch(walk->units, walk->mesh, id, walk->sharding->split[id]);
+	op.has_workspace |= op.workspace > 0;
 	uint32_t made = walk->made[id] = draft_op(walk->draft, &op);
 	enum status status = made == NONE ? NO_MEMORY : OK;
 	FOR_ROW(i, &graph->reads, id)

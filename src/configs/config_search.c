@@ -406,7 +406,7 @@ static enum status split_open(
 	const struct searching *searching, const struct step *step, const struct config *config, struct split_step *split)
 {
 	const struct config_request *request = searching->request;
-	struct mesh mesh = { .padding = request->padding };
+	struct mesh mesh = { .padding = request->padding, .copies = request->copies };
 	struct axis_roles roles[MESH_AXES];
 	uint32_t context = NONE, experts = NONE;
 	if (config->ep > 1) {

@@ -38,6 +38,7 @@ struct config_request {
 	struct overheads overheads;
 	bool eager;  /* the machine's traffic of eager kernels counts */
 	bool padding;  /* as the knob */
+	bool copies;  /* as of struct mesh */
 	bool keeps;  /* ZeRO stage 3 without reshard_after_forward */
 	uint32_t replicate;  /* groups with copies of states; 0 is 1 */
 	uint32_t offload; /* OFFLOAD_*: what may wait in the host's memory where a configuration doesn't fit without */

@@ -306,6 +306,7 @@ void model_source_request(struct model_source *source, struct config_request *re
 	request->step = source->step;
 	request->context = source;
 	request->padding = source->scenario->value[K_padding];
+	request->copies = profile_of((enum software)source->scenario->value[K_software])->eager_loss;
 	request->repeat = source->repeat;
 	request->eager = source->model.name && !source->asked.fused;
 	request->replicate = (uint32_t)source->scenario->value[K_replicate];

@@ -3,6 +3,7 @@
 
 #include "src/base/words.h"
 #include "own_device.h"
+#include "profiles.h"
 #include "shard_mesh.h"
 #include "knobs.h"
 
@@ -209,7 +210,8 @@ void mesh_of_degrees(const struct scenario *scenario, const struct degrees *degr
 	} axis[] = { { MESH_REPLICATE, copies }, { "dp", degrees->dp / copies }, { "ep", degrees->ep },
 		{ "cp", degrees->cp }, { "tp", degrees->tp } };
 	int64_t inner = degrees->dp * degrees->cp * degrees->ep * degrees->tp;
-	*mesh = (struct mesh){ .padding = scenario->value[K_padding] };
+	*mesh = (struct mesh){ .padding = scenario->value[K_padding],
+		.copies = profile_of((enum software)scenario->value[K_software])->eager_loss };
 	FOR(i, COUNT_OF(axis)) {
 		inner /= axis[i].size;
 		if (axis[i].size < 2)

@@ -113,6 +113,44 @@ Test(model_source, the_software_decides_the_loss_and_rows_say_their_kernels)
 	scenario_done(&scenario);
 }
 
+/* The step of a wide vocabulary over two devices, planned: bytes of a device while its program runs, and the estimate. */
+static int64_t loss_peak(const char *software, int64_t *estimated)
+{
+	const char *model = "llama3-8b:layers=2:hidden=128:heads=8:ffn=256:seq=128:vocab=32000:eager_loss=1";
+	struct config config = { .dp = 1, .tp = 2, .pp = 1, .cp = 1, .ep = 1, .microbatch = 4, .microbatches = 1, .chunks = 1,
+		.schedule = SCHEDULE_1F1B, .sp = true };
+	struct scenario scenario, row;
+	struct model_source source;
+	struct error error = { 0 };
+	scenario_init(&scenario);
+	cr_assert(scenario_set(&scenario, software, &error) == OK && scenario_set(&scenario, "device=h100-80gb", &error) == OK &&
+		scenario_set(&scenario, "devices=2", &error) == OK, "%s", error.text);
+	cr_assert_eq(model_source_open(&source, model, NULL, &scenario), 0);
+	*estimated = evaluated(&source, &scenario, &config).worst.transient;
+	cr_assert_eq(model_source_scenario(&source, 4, &row), OK);
+	config_knobs(&config, &row);
+	OWN(graph) *graph = model_source_whole(&source, 4, &error);
+	cr_assert_not_null(graph, "%s", error.text);
+	OWN(planner) planner = { .store = store_new() };
+	struct plan *plan = planner_run(&planner, graph, &row, PLAN_COMPLETE, &error);
+	cr_assert_not_null(plan, "%s", error.text);
+	int64_t peak = plan->ordered->program_peak;
+	plan_release(plan);
+	scenario_done(&row);
+	model_source_close(&source);
+	scenario_done(&scenario);
+	return peak;
+}
+
+/* PyTorch's loss_parallel, which torchtitan runs, has one more copy of a device's logits in fp32. */
+Test(model_source, a_loss_over_a_split_vocabulary_holds_one_copy_more)
+{
+	int64_t estimated[2], planned[2] = { loss_peak("software=given", &estimated[0]),
+		loss_peak("software=torchtitan", &estimated[1]) }, copy = INT64_C(4) * 128 * 32000 / 2 * 4;
+	cr_expect_eq(planned[1] - planned[0], copy, "%lld", (long long)(planned[1] - planned[0]));
+	cr_expect_eq(estimated[1] - estimated[0], copy, "%lld", (long long)(estimated[1] - estimated[0]));
+}
+
 /* ---- what is left out ---- */
 
 /* A search in which rows say what has to be listed. */
