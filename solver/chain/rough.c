@@ -57,6 +57,8 @@ static enum status find_plan(struct rough *rough, uint32_t inner, uint64_t effor
 	options.passes = runs.whole ? PASSES_MOST : PASSES_FEW;
 	options.gap = runs.whole ? 0 : GAP;
 	options.unbounded = !runs.whole;
+	if (status == OK && control_status(rough->control) == CANCELLED)
+		status = CANCELLED;
 	if (status == OK) {
 		status = shard_solve(&runs.problem, &options, rough->control, &found, rough->error);
 		if (found.choice) {
@@ -77,6 +79,12 @@ static enum status find_plan(struct rough *rough, uint32_t inner, uint64_t effor
 }
 
 /* ---- bounds ---- */
+
+/* Who wants it all to end wants no bound. */
+static enum status rough_goes_on(const struct rough *rough)
+{
+	return control_status(rough->control) == CANCELLED ? LIMIT : OK;
+}
 
 static uint64_t rough_pass_ticks(const struct shard_model *model)
 {
@@ -138,7 +146,8 @@ static enum status rough_begin(
 {
 	*ascent = (struct ascent) { .multiplier = rough->multiplier };
 	TRY(chain_runs_write(rough->chain, steps, 1, potential, PAIRS_MOST, &ascent->runs));
-	TRY(shard_model_build(&ascent->model, &ascent->runs.problem, rough->error));
+	TRY(rough_goes_on(rough));
+	TRY(shard_model_build(&ascent->model, &ascent->runs.problem, rough->control, rough->error));
 	return shard_dual_begin(&ascent->dual, &ascent->model);
 }
 
@@ -189,12 +198,6 @@ static void rough_find_price(const struct rough *rough, struct shard_dual *dual,
 	}
 }
 
-/* Who wants it all to end wants no bound. */
-static enum status rough_goes_on(const struct rough *rough)
-{
-	return control_status(rough->control) == CANCELLED ? LIMIT : OK;
-}
-
 /* The bound of the cut chain, in integers. */
 static enum status bound_cut(const struct rough *rough, struct ascent *cut)
 {
@@ -212,8 +215,9 @@ static enum status bound_cut(const struct rough *rough, struct ascent *cut)
 	}
 	if (status == OK)
 		status = shard_round(dual, &cut->runs.problem, &certificate);
+	status = status == OK ? rough_goes_on(rough) : status;
 	if (status == OK)
-		status = shard_bound(&cut->runs.problem, &certificate, &rough->plan->bound, rough->error);
+		status = shard_bound(&cut->runs.problem, &certificate, rough->control, &rough->plan->bound, rough->error);
 	shard_certificate_free(&certificate);
 	return status;
 }
@@ -272,12 +276,12 @@ enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, 
 	*plan = (struct chain_plan) { 0 };
 	enum status status = shard_chain_valid(chain, error);
 	if (status == OK)
-		status = find_plan(&rough, 1, effort, &whole);
+		status = control_status(control) == CANCELLED ? CANCELLED : find_plan(&rough, 1, effort, &whole);
 	if (status == LIMIT && !plan->choice && !whole && chain->limit >= 0)
 		status = find_plan(&rough, 4, effort, &whole);
 	if ((status == OK || status == LIMIT) && !whole && plan->bound_kind) {
 		enum status found = bounded ? rough_find_bound(&rough) : OK;
-		status = found == OK || found == LIMIT ? LIMIT : found;
+		status = found == OK || found == LIMIT || found == CANCELLED ? LIMIT : found;
 	}
 	if (plan->choice && plan->bound > plan->cost)
 		plan->bound = plan->cost;

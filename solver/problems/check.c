@@ -86,6 +86,7 @@ struct link { uint32_t low, high, edge; }; /* an edge under its ends, the lower 
 
 struct audit {
 	const struct shard_problem *problem;
+	const struct control *control;
 	const struct shard_certificate *certificate;
 	struct link *link; /* edges between two different nodes, those between the same two next to each other */
 	uint32_t links;
@@ -351,7 +352,7 @@ static void merge_all(struct audit *audit)
 	uint32_t *parent = audit->parent, links = 0;
 	do {
 		prune_all(audit);
-		for (uint32_t i = 0, next; i < audit->links; i = next) {
+		for (uint32_t i = 0, next; i < audit->links && control_status(audit->control) != CANCELLED; i = next) {
 			next = sum_group(audit, i);
 			if (one_to_one(audit, &link[i]))
 				problems_check_unite(audit, &link[i]);
@@ -438,6 +439,8 @@ static enum status problems_check_add_group(
 static enum status problems_check_add_edges(struct audit *audit, wide *bound, struct error *error)
 {
 	for (uint32_t i = 0, next; i < audit->links; i = next) {
+		if (control_status(audit->control) == CANCELLED)
+			return CANCELLED;
 		next = sum_group(audit, i);
 		TRY(problems_check_add_group(audit, &audit->link[i], bound, error));
 	}
@@ -491,9 +494,9 @@ static enum status certificate_valid(const struct shard_problem *problem, const 
 }
 
 enum status shard_bound(const struct shard_problem *problem, const struct shard_certificate *certificate,
-	int64_t *bound, struct error *error)
+	const struct control *control, int64_t *bound, struct error *error)
 {
-	struct audit audit = { .problem = problem, .certificate = certificate };
+	struct audit audit = { .problem = problem, .certificate = certificate, .control = control };
 	wide sum = 0;
 	enum status status = certificate_valid(problem, certificate, error);
 	if (status == OK)
@@ -501,7 +504,7 @@ enum status shard_bound(const struct shard_problem *problem, const struct shard_
 	if (status == OK) {
 		add_loops(&audit);
 		merge_all(&audit);
-		status = add_multipliers(&audit, &sum);
+		status = control_status(control) == CANCELLED ? CANCELLED : add_multipliers(&audit, &sum);
 	}
 	if (status == OK) {
 		problems_check_gather(&audit);

@@ -443,13 +443,15 @@ static enum status find_bundles(struct builder *builder)
 	return OK;
 }
 
-static enum status build_edges(struct builder *builder)
+static enum status build_edges(struct builder *builder, const struct control *control)
 {
 	struct shard_model *model = builder->model;
 	TRY(find_bundles(builder));
 	TRY(prepare_edges(builder));
 	for (uint32_t i = 0, next; i < model->bundles; i = next) {
 		uint32_t low, high;
+		if (control_status(control) == CANCELLED)
+			return CANCELLED;
 		shard_bundle_ends(model, i, &low, &high);
 		uint32_t rows = shard_width(model, low), columns = shard_width(model, high);
 		next = shard_bundle_end(model, i);
@@ -489,7 +491,8 @@ static enum status build_incidence(struct builder *builder)
 	return OK;
 }
 
-enum status shard_model_build(struct shard_model *model, const struct shard_problem *problem, struct error *error)
+enum status shard_model_build(struct shard_model *model, const struct shard_problem *problem,
+	const struct control *control, struct error *error)
 {
 	struct builder builder = { .model = model };
 	*model = (struct shard_model) { .problem = problem, .nodes = problem->nodes, .limit = (double)problem->limit };
@@ -502,7 +505,7 @@ enum status shard_model_build(struct shard_model *model, const struct shard_prob
 	if (status == OK)
 		status = build_slots(&builder);
 	if (status == OK)
-		status = build_edges(&builder);
+		status = build_edges(&builder, control);
 	if (status == OK)
 		status = build_incidence(&builder);
 	arena_free(&builder.arena);

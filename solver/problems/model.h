@@ -57,8 +57,9 @@ struct shard_model {
 	struct arena arena;
 };
 
-/* INFEASIBLE: forbidden pairs leave a node no strategy. Free the model in any case. */
-enum status shard_model_build(struct shard_model *model, const struct shard_problem *problem, struct error *error);
+/* INFEASIBLE: forbidden pairs leave a node no strategy. CANCELLED. Free the model in any case. */
+enum status shard_model_build(struct shard_model *model, const struct shard_problem *problem,
+	const struct control *control, struct error *error);
 void shard_model_free(struct shard_model *model);
 
 /* Where bundle i ends: the next one that joins other nodes. */

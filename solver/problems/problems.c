@@ -445,12 +445,12 @@ static enum status problems_take_bound(struct shard_run *run)
 	COPY(dual->message, run->best_message, run->model.messages);
 	TRY(shard_round(dual, run->problem, &run->plan->certificate));
 	return run->options->unbounded ? OK
-		: shard_bound(run->problem, &run->plan->certificate, &run->plan->bound, run->error);
+		: shard_bound(run->problem, &run->plan->certificate, &(struct control) { 0 }, &run->plan->bound, run->error);
 }
 
 static enum status run_begin(struct shard_run *run)
 {
-	TRY(shard_model_build(&run->model, run->problem, run->error));
+	TRY(shard_model_build(&run->model, run->problem, run->control, run->error));
 	if (run->problem->limit < 0)
 		run->model.limit = (double)HUGE_VAL;
 	TRY(shard_dual_begin(&run->dual, &run->model));

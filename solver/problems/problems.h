@@ -96,6 +96,7 @@ enum status shard_solve(const struct shard_problem *problem, const struct shard_
 enum status shard_evaluate(const struct shard_problem *problem, const uint32_t *choice, int64_t *cost, int64_t *peak,
 	struct error *error);
 /* The bound that a certificate proves, in integers, rounded up to a whole cost. INFEASIBLE: forbidden pairs alone leave
- * no solution. BAD_INPUT: not a certificate of this problem. O(size of the problem) a round of arc consistency. */
+ * no solution. BAD_INPUT: not a certificate of this problem. CANCELLED. O(size of the problem) a round of arc
+ * consistency. */
 enum status shard_bound(const struct shard_problem *problem, const struct shard_certificate *certificate,
-	int64_t *bound, struct error *error);
+	const struct control *control, int64_t *bound, struct error *error);

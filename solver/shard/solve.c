@@ -187,6 +187,10 @@ enum status sharding_solve(
 	*sharding = (struct sharding) { 0 };
 	*cost = (struct sharding_cost) { 0 };
 	TRY(solve_build(job, aim, &network));
+	if (control_status(job->control) == CANCELLED) {
+		network_free(&network);
+		return CANCELLED;
+	}
 	OWN(chain_plan) plan = { 0 };
 	network.chain.limit = aim->limit;
 	note_mixture(job);

@@ -147,7 +147,7 @@ Test(shard, small_problems_are_solved_as_brute_force_does)
 			cr_assert_eq(weigh(&sample.problem, plan.choice), plan.cost);
 			cr_assert_eq(shard_evaluate(&sample.problem, plan.choice, &cost, &peak, &error), OK, "%s", error.text);
 			cr_assert(cost == plan.cost && peak == plan.peak);
-			cr_assert_eq(shard_bound(&sample.problem, &plan.certificate, &bound, &error), OK, "%s", error.text);
+			cr_assert_eq(shard_bound(&sample.problem, &plan.certificate, &(struct control){ 0 }, &bound, &error), OK, "%s", error.text);
 			cr_assert_leq(bound, best, "SEED=%llu round %d", (unsigned long long)test_seed(), round);
 		}
 	}
@@ -165,7 +165,7 @@ Test(shard, walks_stay_within_the_limit)
 		struct control control = { 0 };
 		struct error error;
 		draw(&sample, round % 5, &seed);
-		enum status status = shard_model_build(&model, &sample.problem, &error);
+		enum status status = shard_model_build(&model, &sample.problem, &control, &error);
 		if (sample.problem.limit < 0)
 			model.limit = (double)INFINITY;
 		if (status == OK && shard_primal_begin(&primal, &model, &control) == OK) {
@@ -207,7 +207,7 @@ Test(shard, any_multipliers_and_messages_prove_a_bound_below_the_optimum)
 			certificate->multiplier[i] += below(&seed, INT64_C(4) << certificate->shift);
 		for (size_t i = 0; i < certificate->start[sample.problem.edges]; i++)
 			certificate->message[i] += below(&seed, INT64_C(40) << certificate->shift);
-		cr_assert_eq(shard_bound(&sample.problem, certificate, &bound, &error), OK, "%s", error.text);
+		cr_assert_eq(shard_bound(&sample.problem, certificate, &(struct control){ 0 }, &bound, &error), OK, "%s", error.text);
 		cr_assert_leq(bound, best, "SEED=%llu round %d", (unsigned long long)test_seed(), round);
 		shard_plan_free(&plan);
 	}
@@ -233,9 +233,9 @@ Test(shard, the_checker_refuses_what_breaks_a_rule)
 	int64_t multiplier[] = { -1 }, moment[] = { 1 }, message[] = { 0, 0, 0 };
 	size_t start[] = { 0, 3 };
 	struct shard_certificate certificate = { 0, 1, moment, multiplier, start, message };
-	cr_assert_eq(shard_bound(&problem, &certificate, &sum, &error), BAD_INPUT);
+	cr_assert_eq(shard_bound(&problem, &certificate, &(struct control){ 0 }, &sum, &error), BAD_INPUT);
 	multiplier[0] = 1;
-	cr_assert_eq(shard_bound(&problem, &certificate, &sum, &error), OK);
+	cr_assert_eq(shard_bound(&problem, &certificate, &(struct control){ 0 }, &sum, &error), OK);
 	cr_assert_eq(sum, 6, "%lld", (long long)sum);
 }
 
