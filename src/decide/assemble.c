@@ -47,7 +47,7 @@ enum status plan_finish(struct plan *plan, const struct rules *rules)
 	FOR_INT(expandable, 2)
 		if (plan->pytorch[expandable].least == 0)
 			TRY(plan_allocate(plan, expandable));
-	if (plan->time && plan->complete && scenario_seeks_time(&plan->scenario))
+	if (plan->time && plan->complete && !plan->limited && scenario_seeks_time(&plan->scenario))
 		TRY(plan_time_bound(plan->time));
 	plan->program_time = plan->speed.time;
 	if (plan->speed.time < 0 || plan->pipelined ||
@@ -208,8 +208,10 @@ static void plan_fast(const struct planning *planning, struct plan *plan, struct
 	int64_t over = 1;
 	bool climbs = scenario_order(planning->scenario) == ORDER_FAST, tight = false, any = false;
 	struct plan_time_search search = search_of(planning, plan, climbs ? TIME_CLIMBS : TIME_COMPARES);
-	for (int round = 0; round < (climbs ? 1 : FAST_ROUNDS) && over > 0 && !any && error_set(planning->error, OK) == OK;
-		round++) {
+	bool stopped = control_status(planning->stage->control) == CANCELLED;
+	plan->limited |= stopped;
+	for (int round = 0; round < (climbs ? 1 : FAST_ROUNDS) && over > 0 && !any && !stopped &&
+		error_set(planning->error, OK) == OK; round++) {
 		struct overlap_climb climb;
 		enum status status = plan_time_orders(&search, planning->stage->control, &climb);
 		if (status == NO_MEMORY)

@@ -427,7 +427,7 @@ static struct plan *plan_told(
 	struct stage_context stage = {
 		.store = store_new(), .control = &control, .rules = rules, .shard_decider = tell, .shard_context = told
 	};
-	struct planning planning = { &stage, graph, scenario, &error };
+	struct planning planning = { .stage = &stage, .input = graph, .scenario = scenario, .error = &error };
 	struct plan_wish wish = { .margin = MARGIN_NO_CAP };
 	struct plan *plan = plan_once(&planning, &wish, true);
 	cr_assert(plan || error.status == BAD_INPUT || error.status == INFEASIBLE, "%s", error.text);
