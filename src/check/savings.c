@@ -70,7 +70,7 @@ static enum status check_peaks(struct check *check)
 static enum status check_routing(struct check *check)
 {
 	struct part_peak part[PARTS_MOST];
-	int64_t load[2], worst = check->sharded ? -1
+	int64_t load[2], worst = json_object_get(check->plan, "shard") ? -1 /* sharded is NULL on the device's own graph */
 		: routing_peak(check->graph, check->rules, check->position, check->load, load);
 	uint32_t parts = parts_find(check->graph, check->order, check->load, part);
 	const json_t *said = check_member(check, "memory", "parts"),
