@@ -239,6 +239,37 @@ Test(shard, the_checker_refuses_what_breaks_a_rule)
 	cr_assert_eq(sum, 6, "%lld", (long long)sum);
 }
 
+Test(shard, models_and_bounds_stop)
+{
+	uint64_t seed = test_seed();
+	atomic_bool cancel = true;
+	struct control control = { .cancel = &cancel };
+	struct sample sample;
+	struct shard_model model;
+	struct error error;
+	uint32_t joined = 0;
+	for (int round = 0; round < 100; round++) {
+		draw(&sample, round % 5, &seed);
+		struct shard_plan plan;
+		struct shard_options options = { .effort = 1000000 };
+		enum status status = shard_model_build(&model, &sample.problem, &(struct control){ 0 }, &error);
+		bool joins = status == OK && model.bundles > 0;
+		shard_model_free(&model);
+		status = joins ? shard_solve(&sample.problem, &options, &(struct control){ 0 }, &plan, &error) : INFEASIBLE;
+		if (status == INFEASIBLE && joins)
+			shard_plan_free(&plan);
+		if (status == INFEASIBLE)
+			continue;
+		cr_assert_eq(shard_model_build(&model, &sample.problem, &control, &error), CANCELLED);
+		shard_model_free(&model);
+		int64_t bound;
+		cr_assert_eq(shard_bound(&sample.problem, &plan.certificate, &control, &bound, &error), CANCELLED);
+		shard_plan_free(&plan);
+		joined++;
+	}
+	cr_assert_gt(joined, 10);
+}
+
 Test(shard, the_same_effort_gives_the_same_plan)
 {
 	uint64_t seed = test_seed();
