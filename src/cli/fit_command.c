@@ -115,19 +115,13 @@ static void print_row(FILE *file, const struct fit_list *list, const struct fit_
 		words_print(file, "", 6, about);
 }
 
-/* Whether nothing before it in its group fits, or it is one of the first that don't: further ones are only named. */
-static bool fit_command_tells(const struct fit_way *way, uint32_t fitting, uint32_t over)
-{
-	return way->fits || (fitting == 0 && over < 3);
-}
-
 static int fit_command_group(const struct fit_way *way)
 {
 	return way->meaning < FIT_MEANING_SPREAD ? 0 : way->meaning - FIT_MEANING_SPREAD + 1;
 }
 
-/* What keeps the results, what takes more devices, what doesn't, other training: those that fit first. Adds what is
- * over and not told to *rest. */
+/* What keeps the results, what takes more devices, what doesn't, other training: those that fit first, or
+ * three that come nearest. Adds what else is over to *rest. */
 static void print_groups(FILE *file, const struct fit_list *list, struct words *rest)
 {
 	static const char *const groups[] = { "same results", "more devices", "other numbers", "other training" };
@@ -137,7 +131,7 @@ static void print_groups(FILE *file, const struct fit_list *list, struct words *
 			const struct fit_way *way = &list->way[i];
 			if (!way->planned || fit_command_group(way) != group)
 				continue;
-			if (!fit_command_tells(way, fitting, rows - fitting)) {
+			if (!way->fits && (fitting || rows == 3)) {
 				words_add(rest, "%s%s%s%s by %s", *rest->text ? ", " : "", way->model,
 					*way->model && *fit_set(way) ? " " : "", fit_set(way), BYTES(way->came.needs - list->budget));
 				continue;
@@ -166,20 +160,19 @@ static const struct fit_way *fit_command_least(const struct fit_list *list)
 /* Changes that can't be, those of one reason together. */
 static void fit_command_print_impossible(FILE *file, const struct fit_list *list)
 {
-	char text[1000], safe[512], reason[sizeof list->way->reason];
+	char text[1000], safe[512];
 	FOR(i, list->ways) {
-		const struct fit_way *way = &list->way[i];
+		const struct fit_way *way = list->way;
 		struct words words = { text, sizeof text, 0 };
-		bool told = way->planned || way->above;
-		FOR(j, list->ways)
-			if (!told && strcmp(list->way[j].reason, way->reason) == 0) {
-				told = j < i;
-				words_add(&words, "%s%s", words.at ? ", " : "", fit_set(&list->way[j]));
+		for (uint32_t j = 0; j < list->ways && !way[i].planned && !way[i].above; j++)
+			if (strcmp(way[j].reason, way[i].reason) == 0) {
+				if (j < i)
+					break;
+				words_add(&words, "%s%s", words.at ? ", " : "", fit_set(&way[j]));
 			}
-		if (told)
-			continue;
-		words_add(&words, ": %s", text_clean(fit_command_reason(list, way, reason, sizeof reason), safe, sizeof safe));
-		words_print(file, "not possible:", 19, text);
+		words_add(&words, ": %s", text_clean(way[i].reason, safe, sizeof safe));
+		if (*text != ':')
+			words_print(file, "not possible:", 19, text);
 	}
 }
 

@@ -483,18 +483,17 @@ static bool pair_ways(const struct fit_way *a, const struct fit_way *b, struct f
 }
 
 struct candidate {
-	uint32_t a, b;   /* of the list */
-	bool keeps;   /* the results */
-	int64_t needs;   /* where both take off what each takes off alone */
-	uint32_t row, rank;   /* sum of both rows; how many of the same two groups go before it */
+	const struct fit_way *a, *b;
+	bool changes, over;   /* the results; more than the limit, where both take off what each takes off alone */
+	int64_t first;   /* the least of it goes first */
 };
 
 static int compare_candidates(const void *left, const void *right)
 {
 	const struct candidate *a = left, *b = right;
-	return a->keeps != b->keeps ? b->keeps - a->keeps
-		: a->rank != b->rank ? (a->rank > b->rank) - (a->rank < b->rank)
-		: a->needs != b->needs ? (a->needs > b->needs) - (a->needs < b->needs)
+	return a->changes != b->changes ? a->changes - b->changes
+		: a->over != b->over ? a->over - b->over
+		: a->first != b->first ? (a->first > b->first) - (a->first < b->first)
 		: a->a != b->a ? (a->a > b->a) - (a->a < b->a)
 		: (a->b > b->b) - (a->b < b->b);
 }
@@ -531,48 +530,33 @@ static bool fit_list_alike(const struct fit_way *a, const struct fit_way *b)
 	return strcmp(a->group, b->group) == 0 && !strstr(a->set, "=full") == !strstr(b->set, "=full");
 }
 
-/* Of the same two groups what may fit goes first, and of that what changes less of the run; second is what needs
- * least. */
-static void fit_list_rank(const struct fit_list *list, struct candidate *candidate, uint32_t candidates)
-{
-	FOR(i, candidates) {
-		bool least = true;
-		FOR(j, candidates) {
-			const struct candidate *at = &candidate[i], *other = &candidate[j];
-			const struct fit_way *a = &list->way[at->a], *b = &list->way[at->b], *c = &list->way[other->a],
-				*d = &list->way[other->b];
-			bool over = at->needs > list->budget, others = other->needs > list->budget;
-			if ((!fit_list_alike(a, c) || !fit_list_alike(b, d)) && (!fit_list_alike(a, d) || !fit_list_alike(b, c)))
-				continue;
-			candidate[i].rank += over != others ? over : at->row != other->row ? at->row > other->row : i > j;
-			least &= at->needs != other->needs ? at->needs < other->needs : i <= j;
-		}
-		if (least && candidate[i].rank > 1)
-			candidate[i].rank = 1;
-	}
-}
-
-/* Pairs of changes that don't do alone, offload: those with recomputation and offloading at once; at most three of
- * the same two groups. Returns how many. */
+/* Pairs of changes that don't do alone, at most two of the same two groups: where something fits alone those that
+ * change least of the run, else those that need least. offload: those that offload with recomputation. Returns how
+ * many. */
 static uint32_t fit_list_pair_up(const struct fit_list *list, bool offload, struct fit_way *pair, uint32_t most)
 {
 	struct candidate candidate[CHANGES * (CHANGES - 1) / 2];
 	uint32_t candidates = 0, pairs = 0;
 	FOR(i, list->ways)
-		FOR_FROM(j, i + 1, list->ways) {
-			const struct fit_way *a = &list->way[i], *b = &list->way[j];
+		FOR(j, i) {
+			const struct fit_way *a = &list->way[j], *b = &list->way[i];
 			int64_t needs = a->came.needs + b->came.needs - list->ours;
-			bool offloads = strstr(a->set, " offload=on") || strstr(b->set, " offload=on");
-			if (fit_list_pairs_it(list, a) && fit_list_pairs_it(list, b) && offloads == offload &&
-				strcmp(a->group, b->group) != 0 && needs <= list->budget + list->budget / 8)
-				candidate[candidates++] = (struct candidate){ i, j, LARGER(a->meaning, b->meaning) < FIT_MEANING_RUN,
-					needs, a->row + b->row, 0 };
+			if (fit_list_pairs_it(list, a) && fit_list_pairs_it(list, b) && strcmp(a->group, b->group) != 0 &&
+				(strstr(a->set, " offload=on") || strstr(b->set, " offload=on")) == offload &&
+				needs <= list->budget + list->budget / 8)
+				candidate[candidates++] = (struct candidate){ a, b, LARGER(a->meaning, b->meaning) >= FIT_MEANING_RUN,
+					needs > list->budget, list->fitting ? a->row + b->row : needs };
 		}
-	fit_list_rank(list, candidate, candidates);
 	qsort(candidate, candidates, sizeof *candidate, compare_candidates);
-	FOR(i, candidates)
-		if (pairs < most && candidate[i].rank < 2)
-			pairs += pair_ways(&list->way[candidate[i].a], &list->way[candidate[i].b], &pair[pairs]);
+	for (uint32_t i = 0; i < candidates && pairs < most; i++) {
+		uint32_t same = 0;
+		FOR(j, i) {
+			const struct candidate *one = &candidate[i], *other = &candidate[j];
+			same += (fit_list_alike(one->a, other->a) && fit_list_alike(one->b, other->b)) ||
+				(fit_list_alike(one->a, other->b) && fit_list_alike(one->b, other->a));
+		}
+		pairs += same < 2 && pair_ways(candidate[i].a, candidate[i].b, &pair[pairs]);
+	}
 	return pairs;
 }
 

@@ -86,8 +86,8 @@ struct fit_question {
 
 /* Plans the step as it is: one that PyTorch runs in its program's order and default segments, unless the scenario sets
  * order, layout or allocator, any other as the scenario says. Where that is above the limit, every change of the table:
- * singly, and where none of them that keeps the results fits at less than a tenth more time, pairs of those that don't:
- * those that by the sum of what both take off come furthest below the limit. Of a model also its adapters, the first of
+ * singly, and where none of them that keeps the results fits at less than a tenth more time, pairs of those that don't
+ * and by the sum of what both take off may. Of a model also its adapters, the first of
  * three that fits. The scenario must have a cap (scenario_budget()). OK, NO_MEMORY, or what
  * planning the scenario itself says, CANCELLED among it; once that is planned, cancelling leaves the list so far.
  * Equal input gives equal lists. Some 20 plans on two threads, at most 16 more for pairs; a change that bounds prove to

@@ -180,9 +180,11 @@ static enum status take_way(struct sweep_table *table, const json_t *way, const 
 	char text[64] = "";
 	struct words words = { text, sizeof text, 0 };
 	const char *results = json_string_value(json_object_get(way, "changes"));
+	const char *model = json_string_value(json_object_get(way, "model"));
 	const json_t *word;
 	size_t i;
 	struct swept *row;
+	words_add(&words, "%s", model ? model : "");
 	json_array_foreach(json_object_get(way, "set"), i, word)
 		if (json_is_string(word) && !all_set(ways, json_string_value(word)))
 			words_add(&words, "%s%s", *text ? ", " : "", json_string_value(word));

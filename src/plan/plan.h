@@ -59,6 +59,7 @@ struct why_not {
 	const char *advice;   /* what helps such an op; NULL: there is none */
 	int64_t least;   /* bytes, the lowest limit that this doesn't forbid */
 	bool reruns;   /* nor does any recomputation help */
+	bool planned;   /* the op is the fullest of the plan's order; of others it may be another one */
 };
 /* Of an op that needs so many bytes; 0: more than there is. O(storages). */
 void why_not_of(const struct graph *graph, uint32_t op, int64_t least, const struct rules *rules, struct why_not *why);

@@ -102,6 +102,7 @@ void plan_find_why_not(struct plan *plan, const struct rules *rules)
 {
 	struct verdict verdict = plan_verdict(plan);
 	const struct fitted *fitted = plan->fitted;
+	const struct ordered *ordered = plan->ordered;
 	const struct order_certificate *certificate = &plan_bounded(plan)->certificate;
 	if (verdict.fits != FITS_NO || plan->pipelined)
 		return;
@@ -109,13 +110,19 @@ void plan_find_why_not(struct plan *plan, const struct rules *rules)
 		why_not_of(fitted->step, fitted->certificate.op, fitted->certificate.bytes, rules, &plan->why_not);
 	else if (certificate->op < plan->graph->ops)
 		why_not_of(plan->graph, certificate->op, plan_bound(plan), rules, &plan->why_not);
+	else if (ordered->peak_position != NONE && plan_bound(plan) > 0) {   /* the proof has no one op: this order's */
+		why_not_of(plan->graph, ordered->result.order[ordered->peak_position], plan_peak(plan), rules, &plan->why_not);
+		plan->why_not.least = plan_bound(plan);
+		plan->why_not.planned = true;
+	}
 	plan->why_not.reruns = fitted && fitted->capped;
 	plan->why_not.least += verdict.part[PART_BUFFERS] + verdict.part[PART_CONTEXT];
 }
 
 char *why_not_text(const struct why_not *why, char *text, size_t size)
 {
-	snprintf(text, size, "no order%s needs less than %s: while %s runs, there are %s. %s",
-		why->reruns ? " with any recomputation" : "", BYTES(why->least), why->op, why->holds, why->advice);
+	snprintf(text, size, "no order%s needs less than %s: %swhile %s runs, there are %s. %s",
+		why->reruns ? " with any recomputation" : "", BYTES(why->least), why->planned ? "in this one, " : "", why->op,
+		why->holds, why->advice);
 	return text;
 }
