@@ -341,6 +341,10 @@ static enum status series_run(struct series *series)
 	const struct problem *problem = series->job->problem;
 	uint32_t nodes = series->end + 1;
 	series->edges = 0;
+	CLEAR(series->ins, nodes);
+	CLEAR(series->outs, nodes);
+	CLEAR(series->in_rest, nodes);
+	CLEAR(series->out_rest, nodes);
 	memset(series->head, 0xff, nodes * sizeof *series->head);
 	FOR(op, problem->ops) {
 		bool ends = csr_length(&problem->succ, op) == 0;
@@ -358,30 +362,25 @@ static enum status series_run(struct series *series)
 	}
 	TRY(series_reduce(series));
 	bool whole = series->ins[series->end] == 1 && series->outs[series->start] == 1;
-	uint32_t last = series->in_rest[series->end];
-	if (!whole || last != series->out_rest[series->start])
-		return INFEASIBLE;
-	if (series->dry) {
-		series->edge[last].gone = true;
-		series_link(series, last);
-	}
-	return OK;
+	return whole && series->in_rest[series->end] == series->out_rest[series->start] ? OK : INFEASIBLE;
 }
 
 /* The last part's lowest way, or that there is none. */
 static void series_finish(struct series *series)
 {
 	struct order_job *job = series->job;
-	for (const struct way *way = series->edge[series->in_rest[series->end]].ways; way; way = way->next)
+	const struct way *ways = series->edge[series->in_rest[series->end]].ways;
+	for (const struct way *way = ways; way; way = way->next)
 		order_job_offer(job, way->order, "series-parallel parts");
-	order_job_raise(job, job->peak, ORDER_PROOF_SERIES, NONE);
+	int64_t above = series->ceiling + job->problem->base + 1;
+	order_job_raise(job, ways ? job->peak : above, ORDER_PROOF_SERIES, NONE);
 }
 
 enum status order_run_series(struct order_job *job)
 {
 	const struct problem *problem = job->problem;
 	uint32_t ops = problem->ops, nodes = ops + 2;
-	struct series series = { .job = job, .ceiling = job->peak - 1 - problem->base, .dry = true, .start = ops };
+	struct series series = { .job = job, .dry = true, .start = ops };
 	series.end = ops + 1;
 	FOR(item, problem->items)
 		if (problem->producer[item] == NONE || ops > MOST_OPS)
@@ -392,10 +391,14 @@ enum status order_run_series(struct order_job *job)
 		ROOM(arena, series.head, nodes) && ROOM(arena, series.edge, (size_t)problem->succ.start[ops] + 3 * (size_t)ops)
 		? series_run(&series) : NO_MEMORY;
 	series.dry = false;
-	if (status == OK)
+	/* The lower the ceiling, the fewer ways there are. */
+	for (int shift = 6; shift >= 0 && status == OK && !order_job_done(job); shift -= 2) {
+		int64_t least = larger_of(job->bound, problem->base);
+		series.ceiling = least + ((job->peak - 1 - least) >> shift) - problem->base;
 		status = series_run(&series);
-	if (status == OK)
-		series_finish(&series);
+		if (status == OK)
+			series_finish(&series);
+	}
 	arena_free(arena);
 	mem_free(series.row);
 	return status == INFEASIBLE || status == LIMIT ? OK : status;
