@@ -551,6 +551,10 @@ enum status recompute_solve(struct recompute_solver *solver, int64_t cap,
 		plan->order[op] = op;
 	enum status status = recompute_bound(&solver->bounds, cap, control, &plan->bound, &plan->slope, &plan->certificate);
 	plan->impossible = status == INFEASIBLE;
+	if (status == CANCELLED) {    /* what is there of a bound has no certificate */
+		plan->bound = 0;
+		plan->certificate.op = NONE;
+	}
 	status = status == INFEASIBLE ? OK : status;
 	if (status == OK) {
 		recompute_run(&solving, of_cap, COUNT_OF(of_cap));

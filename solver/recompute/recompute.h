@@ -97,7 +97,7 @@ void recompute_solver_free(struct recompute_solver *solver);
 /* One more base order [ops], in the last one's place where there are RECOMPUTE_BASES. False: out of memory. */
 bool recompute_add_base(struct recompute_solver *solver, const uint32_t *order);
 
-/* The fastest plan found under the cap. OK, also where none was found; CANCELLED, NO_MEMORY. The result depends on the
+/* The fastest plan found under the cap. OK, also where none was found; CANCELLED: the best so far. It depends on the
  * input, the cap and the options alone. Free with recompute_plan_free() in any case. */
 enum status recompute_solve(struct recompute_solver *solver, int64_t cap,
 	const struct recompute_search_options *options, struct control *control, struct recompute_plan *plan);

@@ -42,6 +42,15 @@ static void add_visible(struct words *words, const char *word)
 	words_add(words, "'");
 }
 
+bool words_have(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+	for (const char *at = strstr(list, word); at && length; at = strstr(at + 1, word))
+		if ((at == list || at[-1] == ' ') && (!at[length] || at[length] == ','))
+			return true;
+	return false;
+}
+
 void words_add_quoted(struct words *words, const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./:=+@%,_-";

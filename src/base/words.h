@@ -1,6 +1,7 @@
 /* words.h: a text put together piece by piece in the caller's room; what has no room is cut off. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,6 +16,8 @@ void words_add(struct words *words, const char *format, ...) __attribute__((form
 /* A line of help: head, then text from a column on, broken at blanks into as many lines as 80 columns take. A head that
  * is longer has its line alone. */
 void words_print(FILE *stream, const char *head, int column, const char *text);
+/* Whether a word is in a list with ", " between. */
+bool words_have(const char *list, const char *word);
 /* A word for a shell's command line, in quotes where it has more than letters, digits and ./:=+@%,_- in it; with
  * escapes, as $'...', where it isn't clean (safe_text.h). At most 3 + 4 characters a byte. */
 void words_add_quoted(struct words *words, const char *word);

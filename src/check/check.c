@@ -162,6 +162,17 @@ static enum status check_split(struct check *check, struct stage_context *stage,
 	return OK;
 }
 
+/* Whether a plan that was cut short has other ops than one that isn't. */
+static bool ops_differ(const struct check *check)
+{
+	const json_t *ops = json_object_get(json_object_get(check->plan, "order"), "ops"), *name;
+	bool differ = json_array_size(ops) != check->graph->ops;
+	size_t i;
+	json_array_foreach(ops, i, name)
+		differ |= !json_is_string(name) || graph_find_op(check->graph, json_string_value(name)) == NONE;
+	return differ && json_is_true(json_object_get(check->plan, "limited"));
+}
+
 /* The graph that the plan is of: the one given, if it is that already, or what the scenario makes of it. */
 static enum status transform_graph(struct check *check)
 {
@@ -194,6 +205,8 @@ static enum status transform_graph(struct check *check)
 		if (!check->notes)
 			status = fail_memory(check->error);
 	}
+	if (transformed && transformed->fitted && transformed->fitted->capped && ops_differ(check))
+		status = fail(check->error, LIMIT, "cut short while recomputation was sought: it can't be planned again");
 	if (status == OK)
 		status = check_split(check, &stage, &wish, transformed);
 	if (status == OK)

@@ -80,23 +80,10 @@ static void print_usage(void)
 
 /* ---- one word ---- */
 
-/* Whether a word is one of those with ", " between. */
-static bool help_command_among(const char *words, const char *word)
-{
-	size_t length = strlen(word);
-	for (const char *at = words; *at; at += strspn(at, ", ")) {
-		size_t end = strcspn(at, ",");
-		if (end == length && strncmp(at, word, length) == 0)
-			return true;
-		at += end;
-	}
-	return strcmp(words, word) == 0;
-}
-
 static bool print_glossary(const char *word)
 {
 	FOR_INT(i, GLOSSARY_COUNT)
-		if (help_command_among(glossary[i].word, word)) {
+		if (words_have(glossary[i].word, word)) {
 			puts(glossary[i].word);
 			words_print(stdout, "", TEXT_COLUMN, glossary[i].meaning);
 			return true;

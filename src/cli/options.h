@@ -67,14 +67,15 @@
 	X(max, "max", 0, "WHAT", BY(fit), "batch or sequence: the largest that fits, instead of changes") \
 	X(smallest_device, "smallest-device", 0, NULL, BY(fit), "the preset with the least memory on which the step fits, " \
 		"instead of changes") \
-	X(best, "plan", 0, "N", BY(search), "how many of the best to plan, 0 for none (3); where nothing fits by the " \
-		"estimates, those that need the least are planned") \
+	X(best, "plan", 0, "N", BY(search), "how many of the best to plan, 0 for none (3); if none is estimated to fit, " \
+		"those that need the least memory") \
 	X(top, "top", 't', "N", BY(search), "how many to print (10)") \
 	X(even, "even", 0, NULL, BY(search), "cut pipelines into equal numbers of layers, as launchers do, instead of " \
 		"balancing them") \
-	X(offload, "offload", 0, "WHAT", BY(search), "no (the default), activations, optimizer or all: what may wait in " \
-		"the host's memory where a configuration doesn't fit without") \
-	X(overhead, "overhead", 0, "X", BY(search), "what is counted beside saved activations and states, see the list of X") \
+	X(offload, "offload", 0, "WHAT", BY(search), "no (the default), activations, optimizer or all: what host " \
+		"memory may take if a configuration doesn't fit without") \
+	X(overhead, "overhead", 0, "X", BY(search), "memory counted beside model states and saved activations: X is " \
+		"listed below") \
 	X(precision, "precision", 0, "P", BY(model), "fp32, bf16, fp16, autocast or mixed (the default: fp16 with f32 " \
 		"master weights and loss scaling)") \
 	X(optimizer, "optimizer", 0, "O", BY(model), "none, sgd, momentum, adam (the default), adamw, adafactor, rmsprop, " \

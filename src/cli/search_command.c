@@ -278,7 +278,7 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 		print_memory(file, "worst rank", &best->worst);
 		if (tokens_of(search) > 0)
 			fprintf(file,
-				"  speed        %.6g tokens a second, %.6g a device; products take %.1f %% of the peak (MFU)\n",
+				"  speed        %.6g tokens/s, %.6g per device; MFU %.1f %%: the matmuls' share of the peak\n",
 				(double)tokens_of(search) * 1e12 / (double)best->time,
 				(double)tokens_of(search) * 1e12 / (double)best->time / request->devices, 100 * best->mfu);
 		fprintf(file,
@@ -462,17 +462,15 @@ static void search_command_print_more(void)
 	words_print(stdout, "", 0,
 		"Evaluates every way to train a built-in model or a captured step on a cluster: data, tensor, pipeline, "
 		"context and expert parallel degrees, "
-		"sequence parallelism, ZeRO stages, microbatches, schedules, recomputation of all layers or of as few of each "
-		"piece as fit. Prints the fastest of each way to cut the model (tp, pp, ep) that fit and those that take less "
-		"memory, or why none fits "
-		"and the smallest change that does. Knobs that are set stay as they are. What "
-		"a row's plan needs is what it needs with the knob allocator.");
+		"sequence parallelism, ZeRO stages, microbatches, schedules, recomputation of all layers or of as few per stage "
+		"as fit. Prints the fastest configurations that fit for each tp, pp and ep, and those that need less memory; or "
+		"why none fits and the smallest change that helps. Knobs that are set are kept. The planned memory of a row is "
+		"that of the knob allocator.");
 	words_print(stdout, "", 0,
-		"With --offload, what may wait in the host's memory does where a configuration doesn't fit without: saved "
-		"activations, block by block, as far as the link to the host carries them out "
-		"and back while a piece's own passes compute, so that the step takes no longer; optimizer states, which the "
-		"update passes through the device, as fast as the link is. "
-		"host_memory bounds them.");
+		"With --offload, a configuration that doesn't fit also uses host memory: saved activations go there block by "
+		"block, as many as the link carries out and back while the stage computes, so the step takes no longer; the "
+		"update streams optimizer states through the device, as fast as the link allows. "
+		"host_memory is the limit.");
 	words_print(stdout, "", 0,
 		"A built-in model may have other sizes, and flash, dropout, fused and eager_loss of 0 or 1: "
 		"llama3-70b:layers=12:seq=4096, gpt2-xl:flash=1:dropout=0. "

@@ -690,7 +690,7 @@ enum status figure_pair(
 		roomy &= canvas_text_width(SMALL, curve[i].name) + canvas_text_width(SMALL, ": 99.9 MiB") < span - 4;
 	for (uint32_t i = 0; i < curves && !roomy; i++)
 		words_add(&note, "%c: %s; ", letters[i], curve[i].name);
-	words_add(&note, "dashed: the peak");
+	words_add(&note, "dashed line: the peak");
 	PRINT_TO(text, "live memory [%s]", axes.unit_name);
 	canvas_label(&axes.canvas, EDGE, TOP - 5, ANCHOR_START, text);
 	FOR(i, curves) {

@@ -162,16 +162,6 @@ static const char *const family_sizes[FAMILY_COUNT] = {
 	[FAMILY_DLRM] = "layers, hidden, ffn, vocab, classes, experts" OF_ALL,
 };
 
-/* Whether a list has a word. */
-static bool models_has(const char *list, const char *word)
-{
-	size_t length = strlen(word);
-	for (const char *at = strstr(list, word); at; at = strstr(at + 1, word))
-		if ((at == list || at[-1] == ' ') && (!at[length] || at[length] == ','))
-			return true;
-	return false;
-}
-
 /* What stands behind a name and is no size of that model. */
 static enum status models_no_size(const struct model_config *config, struct error *error)
 {
@@ -187,7 +177,7 @@ enum status model_size(struct model_config *config, const char *size, const char
 	config->adapters |= strcmp(size, "target") == 0 || strcmp(size, "base") == 0;
 	const char *const *words = strcmp(size, "target") == 0 ? targets : strcmp(size, "base") == 0 ? bases : NULL;
 #define X(field, least, most, help) \
-	if (strcmp(size, #field) == 0 && (config->from || models_has(family_sizes[config->family], #field))) \
+	if (strcmp(size, #field) == 0 && (config->from || words_have(family_sizes[config->family], #field))) \
 		return models_take(text, least, most, words, &config->field, error);
 	MODEL_SIZES(X)
 #undef X

@@ -153,14 +153,14 @@ static const char *verdict_bytes(int64_t bytes, const struct scale *scale, char 
 
 char *verdict_plan_text(const struct verdict *verdict, char *text, size_t size)
 {
-	static const char *const words[] = { "NO LIMIT SET", "FITS", "FITS with expandable segments only",
+	static const char *const words[] = { "NEEDS", "FITS", "FITS with expandable segments only",
 		"AS PLANNED ONLY", "DOES NOT FIT", "DOES NOT FIT" };
 	struct scale scale = verdict_scale(verdict);
 	char needed[32], cap[32];
 	verdict_bytes(verdict->needed, &scale, needed, sizeof needed);
-	snprintf(text, size, "%s %s%s%s%s%s", words[verdict->fits], needed, verdict->cap < 0 ? "" : " of ",
+	snprintf(text, size, "%s %s%s%s%s%s%s", words[verdict->fits], needed, verdict->cap < 0 ? "" : " of ",
 		verdict->cap < 0 ? "" : verdict_bytes(verdict->cap, &scale, cap, sizeof cap), scale.name,
-		verdict->guess ? ", a guess" : "");
+		verdict->guess ? ", a guess" : "", verdict->cap < 0 ? ", no limit" : "");
 	return text;
 }
 

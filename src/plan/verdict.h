@@ -10,7 +10,7 @@
 	X(OPTIMIZER, "optimizer", "optimizer state") \
 	X(ACTIVATIONS, "activations", "") \
 	X(OTHER, "other", "inputs, buffers, temporaries, workspace") \
-	X(HOLES, "holes", "what no tensor takes while the most is live") \
+	X(HOLES, "holes", "unused ranges of the arena at the peak") \
 	X(AHEAD, "gathered_ahead", "parameters gathered a layer ahead") \
 	X(BUFFERS, "buffers", "NCCL's, for each group of devices") \
 	X(CONTEXT, "context", "contexts and libraries")

@@ -101,7 +101,7 @@ const struct export_view export_views[] = {
 	{ "around:", "around:NAME or around:NAME:HOPS: an op or tensor and its neighbours", AS(dot) | DRAWINGS, false,
 		export_drawing },
 	{ "segments", "what order=roam chose: segments, waists, update branches", AS(csv), false, segments_csv },
-	{ "timeline", "live memory over the order, by kind; timeline:time: over time, with the device's streams; "
+	{ "timeline", "live memory over the order; one plan: its kinds; timeline:time: over time, with the device's streams; "
 		"timeline:pair: of plan files, side by side", FIGURES,
 		true, export_over_order },
 	{ "bars",

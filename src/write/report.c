@@ -52,16 +52,16 @@ static void report_write_time(const struct plan *plan, FILE *stream)
 	putc('\n', stream);
 	fprintf(stream, "  %-22s %s\n", "order", plan_gain_text(plan, gain, sizeof gain));
 	if (plan->time->bound.bound > 0)
-		fprintf(stream, "  %-22s %12.3f ms    no order of this graph takes less; %s\n",
+		fprintf(stream, "  %-22s %12.3f ms    no order of this graph is faster; %s\n",
 			plan->time->passes > 1 ? "bound, pass and update" : "bound on a step",
 			(double)plan->time->bound.bound * 1e-9,
 			report_gap_text(once, plan->time->bound.bound, once == plan->time->bound.bound, gap, sizeof gap));
-	fprintf(stream, "  %-22s %12.3f ms%s    what searches compare: a sum over all ops%s, in no order\n",
+	fprintf(stream, "  %-22s %12.3f ms%s    the search objective: a sum over all ops%s\n",
 		"step, estimated", (double)sharding_estimate(&plan->sharded->cost) * 1e-9, within,
 		plan->time->passes > 1 ? " of one pass and the update" : "");
 }
 
-/* "step 1678.560 ms  48,800 tokens a second, 6,100 a device; 41.0 % of the devices' peak (MFU)". */
+/* "step 1678.560 ms  48,800 tokens/s, 6,100 per device; MFU 41.0 %". */
 static void report_write_speed(const struct plan *plan, FILE *stream)
 {
 	const struct plan_speed *speed = &plan->speed;
@@ -75,14 +75,14 @@ static void report_write_speed(const struct plan *plan, FILE *stream)
 	fprintf(stream, "  %-22s %12.3f ms%s    ", "speed, simulated step", (double)speed->time * 1e-9,
 		device_deviation_text(&plan->scenario, within));
 	if (rate > 0)
-		fprintf(stream, "%.6g %s a second%s", rate * speed->devices, speed->tokens > 0 ? "tokens" : "samples",
+		fprintf(stream, "%.6g %s/s%s", rate * speed->devices, speed->tokens > 0 ? "tokens" : "samples",
 			speed->devices > 1 ? "" : "; ");
 	if (rate > 0 && speed->devices > 1)
-		fprintf(stream, ", %.6g a device; ", rate);
+		fprintf(stream, ", %.6g per device; ", rate);
 	if (speed->mfu >= 0)
-		fprintf(stream, "products take %.1f %% of the peak (MFU)\n", 100 * speed->mfu);
+		fprintf(stream, "MFU %.1f %%: the matmuls' share of the peak\n", 100 * speed->mfu);
 	else
-		fputs("what is reached of the peak is not known\n", stream);
+		fputs("the share of the peak is not known\n", stream);
 }
 
 /* What a device computes in the step, and what runs again or beside products of it. */
@@ -95,7 +95,7 @@ static void write_work(const struct plan *plan, FILE *stream)
 	fprintf(stream, "  %-22s %12s    %20" PRId64 " FLOP%s", "work of the step",
 		flops_text((double)flops, text, sizeof text), flops, plan->speed.devices > 1 ? " on this device" : "");
 	if (model > 0)
-		fprintf(stream, "; the model's products %s%s", flops_text((double)model, products, sizeof products),
+		fprintf(stream, "; the model's matmuls %s%s", flops_text((double)model, products, sizeof products),
 			plan->speed.devices > 1 ? " on all" : "");
 	putc('\n', stream);
 }
@@ -125,7 +125,7 @@ static void report_write_search(const struct plan *plan, FILE *stream)
 			mesh_text(&sharded->sharding.mesh, mesh, sizeof mesh), proof->by,
 			report_gap_text(proof->value, proof->bound, proof_closed(proof), gap, sizeof gap));
 	if (plan->compared > 1)
-		fprintf(stream, "  %-22s %u planned, by planned memory and simulated step; nothing is proved of other meshes\n",
+		fprintf(stream, "  %-22s %u planned, by memory and simulated step; other meshes are not ruled out\n",
 			"the best of", plan->compared);
 	if (sharded->space && sharded->patterns > 0)
 		fprintf(stream, "  %-22s %s: %u of them; %u ops folded\n", "searched", sharded->space, sharded->patterns,
@@ -143,7 +143,7 @@ static void write_sharding(const struct plan *plan, FILE *stream)
 		return;
 	fprintf(stream, "\nsplit over %s\n", mesh_text(&sharded->sharding.mesh, text, sizeof text));
 	line(stream, "extra copies", sharded->cost.redundant,
-		"what a device holds beyond its share of one copy");
+		"bytes of a device beyond its share of one copy");
 	line(stream, "sent by each device", plan->traffic.bytes,
 		plan->pipelined ? "for one microbatch, on all ranks; transfers between ranks are not counted" :
 		plan->scenario.value[K_accumulation] > 1 ? "in one pass and the update" : "");
@@ -221,11 +221,11 @@ static void report_write_verdict(const struct plan *plan, FILE *stream)
 	FOR_INT(part, LEDGER_PARTS)
 		if (verdict.part[part] > 0 || (part == PART_CONTEXT && plan->scenario.value[K_reserve] == KNOB_GIVEN))
 			line(stream, ledger[part].key, verdict.part[part],
-				verdict.part[part] > 0 ? ledger[part].remark : "a device's, or of a limit of 4 GiB and more");
+				verdict.part[part] > 0 ? ledger[part].remark : "none without a device or a limit of 4 GiB or more");
 	int64_t context = report_context_of(plan, &verdict);
 	PRINT_TO(remark, "%s%s%s", plan->allocator == ALLOCATOR_PLAN ? "at the plan's addresses"
-		: plan->fully_shard ? "under fully_shard: the least limit at which two steps hold"
-		: "in PyTorch: the least limit at which three steps hold", context > 0 ? "; beside it a context, " : "",
+		: plan->fully_shard ? "under fully_shard: the smallest limit in which two steps run"
+		: "in PyTorch: the smallest limit in which three steps run", context > 0 ? "; beside it a context, " : "",
 		context > 0 ? BYTES(context) : "");
 	line(stream, "needs", verdict.needed, remark);
 	if (verdict.cap >= 0)
@@ -292,16 +292,13 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 		report_gap_text(plan_peak(plan), plan_bound(plan), plan_is_proved(plan), gap, sizeof gap));
 	line(stream, "peak, this plan", plan_peak(plan), remark);
 	report_write_routing(plan, stream);
-	PRINT_TO(remark, "%s%s", plan_bound(plan) ? "by " : "",
-		plan_order_ground(plan, SIZE_MAX, ground, sizeof ground));
-	line(stream, "bound on any order", plan_bound(plan), remark);
+	line(stream, "bound on any order", plan_bound(plan), plan_order_ground(plan, SIZE_MAX, ground, sizeof ground));
 	PRINT_TO(remark, "by %s; %s", plan->laid_out->layout.strategy,
 		report_gap_text(plan_arena(plan), plan->laid_out->layout.proof.bound,
 			proof_closed(&plan->laid_out->layout.proof), gap, sizeof gap));
 	line(stream, "arena", plan_arena(plan), remark);
-	PRINT_TO(remark, "%s%s", plan->laid_out->layout.proof.bound ? "by " : "",
+	line(stream, "bound on any layout", plan->laid_out->layout.proof.bound,
 		plan_layout_ground(plan, ground, sizeof ground));
-	line(stream, "bound on any layout", plan->laid_out->layout.proof.bound, remark);
 	struct host_pool host;
 	if (host_pool_make(plan->graph, plan->ordered->position, plan->scenario.value[K_alignment], &host) == OK && host.n) {
 		PRINT_TO(remark, "%u offloaded, at most %lld B at once", host.tensors, (long long)host.load);
@@ -315,7 +312,7 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	write_device(plan, stream);
 	if (plan->fitted && plan->fitted->away > 0)
 		fprintf(stream,
-			"  %-22s %12.3f ms    computation waits so long for copies to and from the host, in this order\n",
+			"  %-22s %12.3f ms    in this order, for copies to and from host memory\n",
 			"waits for the host", (double)plan->stall * 1e-9);
 	for (const char *at = plan->notes; *at; at += strcspn(at, "\n") + 1)
 		fprintf(stream, "  note: %.*s\n", (int)strcspn(at, "\n"), at);

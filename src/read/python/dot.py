@@ -317,6 +317,32 @@ class Reader:
             ops.append(node)
         return sorted(ops, key=lambda node: node.step)
 
+    @staticmethod
+    def acyclic(ops):
+        """A cycle is found here, where lines are known; the program finds those through aliases."""
+        by_name = {node.text: node for node in ops}
+        made = {name: node for node in ops for name in node.op["out"]}
+        waits = {node: [other for other in [made.get(name) for name in node.op["in"]] +
+                        [by_name.get(name) for name in node.op["after"] or []] if other and other is not node] for node in ops}
+        count = {node: len(before) for node, before in waits.items()}
+        after, ready = {node: [] for node in ops}, [node for node in ops if not count[node]]
+        for node, before in waits.items():
+            for other in before:
+                after[other].append(node)
+        for node in ready:   # grows
+            for other in after[node]:
+                count[other] -= 1
+                if not count[other]:
+                    ready.append(other)
+        path = [node for node in ops if count[node]][:1]
+        while path and path[-1] not in path[:-1]:
+            path.append(next(other for other in waits[path[-1]] if count[other]))
+        if path:
+            path = path[path.index(path[-1]):]
+            names = ['"%s"' % node.text[:40] for node in path]
+            raise Bad("a cycle of %d ops: %s" % (len(path) - 1, " waits for ".join(names[:8] + ["..."] * (len(names) > 9) + names[8:][-1:])),
+                      path[0].line)
+
     def lines(self):
         values = self.parsed.values
         extra = decoded(values.get("extra") or "")
@@ -338,6 +364,7 @@ class Reader:
             self.alias(node)
         for node in ops:
             self.inplace(node)
+        self.acyclic(ops)
         head["read"] = None if values.get("extra") else self.intake()
         yield encode({key: value for key, value in head.items() if value is not None})[:-1] + (
             "," + extra if extra.strip(" \t\r") else "") + "}\n"

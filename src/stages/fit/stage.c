@@ -245,6 +245,9 @@ static struct graph *fit_stage_solve(struct stage_context *stage, const struct s
 		options.coarse = false;
 		status = fit_planned_least(stage, scenario, fitted, &options, &solver, &plan);
 	}
+	/* Cut short, the best so far is the plan; the run says so. */
+	if (status == CANCELLED && plan.state && !(stage->abandoned && atomic_load(stage->abandoned)))
+		status = OK;
 	if (status == OK && keeps_all(&solver, &plan, scenario, cap))
 		graph = graph_retain(fitted->step);
 	else if (status == OK)

@@ -16,7 +16,7 @@ Test(layout, every_strategy_gives_a_layout_that_the_checker_accepts)
 {
 	uint64_t seed = test_seed();
 	struct sample sample;
-	for (uint32_t round = 0; round < test_rounds(480, 2000); round++) {
+	for (uint32_t round = 0; round < test_rounds(160, 2000); round++) {
 		int kind = (int)(round % 8);
 		draw(&sample, (uint32_t)below(&seed, 30), 20, 12, kind, &seed);
 		for (int strategy = 0; strategy < LAYOUT_STRATEGY_COUNT; strategy++) {
@@ -80,7 +80,7 @@ Test(layout, the_checker_finds_exactly_what_overlaps)
 {
 	uint64_t seed = test_seed();
 	uint32_t found = 0;
-	for (uint32_t round = 0; round < test_rounds(2000, 20000); round++) {
+	for (uint32_t round = 0; round < test_rounds(700, 20000); round++) {
 		struct sample sample;
 		struct layout layout;
 		struct error error = { 0 };

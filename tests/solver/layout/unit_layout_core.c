@@ -102,7 +102,7 @@ Test(layout_core, what_is_called_irreducible_is_so_with_alignments)
 {
 	uint64_t seed = test_seed();
 	uint32_t claims = 0;
-	for (uint32_t round = 0; round < test_rounds(600, 6000); round++) {
+	for (uint32_t round = 0; round < test_rounds(200, 6000); round++) {
 		int64_t lower[12], upper[12], size[12], alignment[12], fixed[12];
 		struct buffers buffers = {
 			.n = 3 + (uint32_t)below(&seed, 9), .lower = lower, .upper = upper, .size = size, .alignment = alignment

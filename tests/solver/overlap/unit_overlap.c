@@ -105,7 +105,7 @@ static void expect_valid(const struct step *step, const struct overlap_result *r
 Test(overlap, against_every_order)
 {
 	uint64_t random = test_seed();
-	uint32_t rounds = test_rounds(300, 6000), looked = 0, best = 0, closed = 0;
+	uint32_t rounds = test_rounds(120, 6000), looked = 0, best = 0, closed = 0;
 	double worst = 0, sum = 0;
 	for (uint32_t round = 0; round < rounds; round++) {
 		uint64_t seed = random;
@@ -159,7 +159,7 @@ Test(overlap, against_every_order)
 Test(overlap, lines_and_plays_are_exact)
 {
 	uint64_t random = test_seed();
-	for (uint32_t round = 0; round < test_rounds(400, 10000); round++) {
+	for (uint32_t round = 0; round < test_rounds(150, 10000); round++) {
 		uint64_t seed = random;
 		OWN(step) step;
 		OWN(lineup) line = { 0 };
@@ -208,7 +208,7 @@ Test(overlap, lines_and_plays_are_exact)
 Test(overlap, more_memory_is_no_slower)
 {
 	uint64_t random = test_seed();
-	for (uint32_t round = 0; round < test_rounds(60, 1000); round++) {
+	for (uint32_t round = 0; round < test_rounds(25, 1000); round++) {
 		uint64_t seed = random;
 		OWN(step) step;
 		random_step(&random, &step);

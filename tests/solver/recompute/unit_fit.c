@@ -399,7 +399,7 @@ Test(fit, no_single_change_that_fits_is_faster_than_a_repair)
 {
 	uint64_t random = 5;
 	uint32_t repaired = 0;
-	for (uint32_t i = 0; i < test_rounds(60, 600); i++) {
+	for (uint32_t i = 0; i < test_rounds(25, 600); i++) {
 		OWN(graph) *graph = random_step(&random, 60, 64);
 		OWN(recompute_input) input = recompute_input_of(graph);
 		struct recompute_solver solver;

@@ -338,7 +338,7 @@ static void compare_copied(const struct tiny *tiny, int64_t cap, struct copied *
 Test(fit_oracle, no_bound_with_copies_is_above_the_optimum)
 {
 	struct copied tally = { 0 };
-	for (uint64_t round = 0; round < test_rounds(8, 200); round++) {
+	for (uint64_t round = 0; round < test_rounds(4, 200); round++) {
 		uint64_t seed = test_seed() + round, random = seed;
 		static const int percent[] = { 70, 55, 45, 35 };
 		struct tiny tiny;

@@ -211,7 +211,7 @@ Test(device_models, sums_and_graphs_agree_on_what_is_sent_whatever_the_training)
 	static const struct axis_roles *const second[] = { &roles_tensor, &roles_tensor_sp, &roles_context, &roles_experts };
 	struct rules *rules = test_rules();
 	for (size_t m = 0; m < TINY; m++)
-		for (size_t t = m % test_rounds(2, 1); t < sizeof trainings / sizeof *trainings; t += test_rounds(2, 1)) {
+		for (size_t t = m % test_rounds(4, 1); t < sizeof trainings / sizeof *trainings; t += test_rounds(4, 1)) {
 			OWN(graph) *graph = tiny_step(m, &trainings[t]);
 			OWN(units) units;
 			cr_assert_eq(units_find(graph, rules, &units), OK);

@@ -527,7 +527,8 @@ Test(forged, recomputed_on_ranks)
 }
 Test(forged, recomputed_in_microbatches)
 {
-	forge("gpt1", "microbatches=4 recompute=auto memory=2850KiB order=list layout=bestfit", test_rounds(560, 20));
+	if (test_rounds(0, 1))    /* a plan of it takes seconds; on ranks it is much the same */
+		forge("gpt1", "microbatches=4 recompute=auto memory=2850KiB order=list layout=bestfit", 20);
 }
 Test(forged, pipelined)
 {

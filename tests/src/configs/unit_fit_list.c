@@ -79,7 +79,7 @@ static void check_rows(const char *model, int64_t tenths, bool captured)
 	for (uint32_t i = 0; i < list.ways; i++) {
 		const struct fit_way *way = &list.way[i];
 		proved += way->above;
-		if ((i + test_seed()) % test_rounds(2, 1))   /* the others another time */
+		if ((i + test_seed()) % test_rounds(4, 1))   /* the others another time */
 			continue;
 		OWN(plan) *plan = plan_anew(graph, &scenario, way->set);
 		cr_assert_eq(plan != NULL, way->planned || way->above, "%s", way->set);

@@ -197,7 +197,7 @@ Test(config_search, what_is_left_out_changes_nothing)
 	struct scenario scenario;
 	struct model_source source;
 	struct error error;
-	uint64_t rounds = test_rounds(10, 200), random = test_seed(), some = 0;
+	uint64_t rounds = test_rounds(4, 200), random = test_seed(), some = 0;
 	scenario_init(&scenario);
 	cr_assert_eq(scenario_set(&scenario, "device=a100-80gb", &error), OK);
 	for (uint64_t round = 0; round < rounds; round++) {

@@ -71,7 +71,7 @@ Test(workspace, no_step_touches_a_byte_above_its_arena_or_one_that_is_in_use)
 	uint64_t seed = test_seed();
 	uint32_t count = 0;
 	OWN(planner) planner = { .store = store_new() };
-	for (uint32_t round = 0; count < test_rounds(300, 3000); round++) {
+	for (uint32_t round = 0; count < test_rounds(100, 3000); round++) {
 		OWN(graph) *graph = random_graph(&seed, 1 + (uint32_t)(random_next(&seed) % 30));
 		bool any = false;
 		for (uint32_t op = 0; op < graph->ops; op++)
@@ -210,7 +210,7 @@ Test(workspace, arenas_are_the_smallest_that_any_layout_has)
 	uint64_t seed = test_seed();
 	uint32_t count = 0, above = 0;
 	OWN(planner) planner = { .store = store_new() };
-	for (uint32_t round = 0; count < test_rounds(300, 3000); round++) {
+	for (uint32_t round = 0; count < test_rounds(100, 3000); round++) {
 		uint32_t ops = 4 + (uint32_t)(random_next(&seed) % 4), pinned = (uint32_t)(random_next(&seed) % ops);
 		int64_t at = (int64_t)(random_next(&seed) % 12) * (1 + round % 3);
 		OWN(graph) *graph = small_graph(&seed, ops);

@@ -188,7 +188,7 @@ static const struct preview *answer(struct session *session, enum knob_id knob, 
 Test(session, a_preview_is_what_the_plan_comes_to_with_the_least_effort)
 {
 	OWN(session) *session = new_session(
-		"samples/vit_b_16_b1_adam.jsonl.gz", &(struct session_options){ .interactive = true });
+		"samples/alexnet_b1_adam.jsonl.gz", &(struct session_options){ .interactive = true });
 	cr_assert(settled(session, true));
 	struct preview preview = *answer(session, K_order, ORDER_PROGRAM);
 	cr_assert(preview.known);
@@ -290,7 +290,7 @@ static size_t in_use(void)
 Test(session, memory_is_bounded_by_the_store)
 {
 	enum { STORE = 512 << 10 };
-	uint32_t changes = test_rounds(1000, 10000);
+	uint32_t changes = test_rounds(400, 10000);
 	char line[80];
 	struct error error = { 0 };
 	OWN(session) *session = new_session(

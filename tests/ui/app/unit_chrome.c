@@ -193,7 +193,7 @@ Test(chrome, the_status_line_says_stale_and_keeps_its_numbers_whole)
 		cr_assert(frame_resize(&fixture.frame, width, 2));
 		chrome_status(&fixture.frame, &fixture.model);
 		HELD char *text = frame_dump(&fixture.frame);
-		cr_assert(strstr(text, "\nNO LIMIT SET 132.00 MiB") && strstr(text, " 50 %\n"), "%s", text);
+		cr_assert(strstr(text, "\nNEEDS 132.00 MiB, no limit") && strstr(text, " 50 %\n"), "%s", text);
 		cr_assert(strstr(text, " old "), "%s", text);
 		cr_assert(fixture.frame.cell[0].marks & MARK_DIM);
 	}

@@ -349,7 +349,7 @@ Test(strategies, the_partitioners_cut_saves_the_least_weight)
 {
 	struct rules *rules = test_rules();
 	uint64_t random = test_seed();
-	for (uint32_t round = 0; round < test_rounds(60, 1000); round++) {
+	for (uint32_t round = 0; round < test_rounds(25, 1000); round++) {
 		OWN(graph) *graph = small_joint(&random);
 		HELD bool *forward = mem_alloc(graph->ops, sizeof *forward);
 		struct joint joint;

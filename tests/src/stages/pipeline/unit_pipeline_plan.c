@@ -110,7 +110,7 @@ Test(pipeline_plan, ranks_of_random_steps_compute_the_whole_steps_states)
 {
 	struct rules *rules = test_rules();
 	uint64_t seed = test_seed();
-	uint32_t rounds = test_rounds(100, 2000);
+	uint32_t rounds = test_rounds(40, 2000);
 	struct tally tally = { 0 };
 	for (uint32_t round = 0; round < rounds; round++) {
 		uint64_t random = seed + round;
