@@ -259,6 +259,8 @@ static struct graph *run_optimizer(struct job *job)
 	if (graph)
 		note(job->notes, "the weight update was replaced by one made by rules%s",
 			value(job, K_precision) ? "; casts were inserted" : "");
+	if (graph && change.update.optimizer == OPTIMIZER_ADAFACTOR)
+		note(job->notes, "adafactor as in its paper; torch.optim's holds a parameter's change until it has made the next");
 	if (graph && change.precision == PRECISION_MIXED)
 		note(job->notes,
 			"mixed: fp16, with fp32 parameters that the optimizer keeps and a scaled loss. PyTorch's "
