@@ -50,11 +50,11 @@ static const struct fit_way *fit_way_at(const struct fit_view *view, const struc
 	return &model->ways->list.way[view->row[row]];
 }
 
-/* A change as people call it: "recompute, every layer", "mixed + recompute". Returns text. */
+/* A change as people call it: "recompute every layer", "mixed + recompute". Returns text. */
 static char *fit_name(const char *set, char *text, size_t size)
 {
 	static const struct { const char *set, *name; } names[] = { { "recompute=auto", "recompute, chosen ops" },
-		{ "recompute=full", "recompute, every layer" }, { "recompute=every:2", "recompute, each second layer" },
+		{ "recompute=full", "recompute every layer" }, { "recompute=every:2", "recompute, each second layer" },
 		{ "recompute=selective", "recompute, attention scores" }, { "recompute=knapsack:50%", "recompute, half by PyTorch" },
 		{ "offload=on", "offload" }, { "offload=states", "moments on the host" },
 		{ "allocator=expandable", "expandable segments" }, { "order=auto", "another order" },
