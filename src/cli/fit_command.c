@@ -273,8 +273,9 @@ static void fit_command_print_text(
 	device_clock_text(scenario, clock);
 	const char *how = list->captured ? " (program order, PyTorch's allocator)" : "";
 	if (list->fits)
-		PRINT_TO(text, "the step fits as it is%s: it needs %s of %s and takes %.4g ms%s%s%s", how, memory, cap,
-			(double)base->step / 1e9, clock, *base->guesses ? "; " : "", base->guesses);
+		PRINT_TO(text, "the step fits as it is%s: it needs %s of %s and takes %.4g ms%s%s%s%s", how, memory, cap,
+			(double)base->step / 1e9, clock, base->state_first ? "; with " FIT_STATE_FIRST : "",
+			*base->guesses ? "; " : "", base->guesses);
 	else
 		PRINT_TO(text, "the step doesn't fit as it is%s: it needs %s, %s over the cap of %s, and takes %.4g ms%s%s%s", how,
 			memory, BYTES(base->needs - list->budget), cap, (double)base->step / 1e9, clock,

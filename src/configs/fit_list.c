@@ -128,7 +128,7 @@ enum status fit_plan(struct planner *planner, struct graph *graph, const struct 
 	int64_t count = speed->tokens > 0 ? speed->tokens : speed->samples, time = plan_step_time(plan);
 	struct verdict verdict = plan_verdict(plan);
 	*came = (struct fit_came){ .needs = verdict.needed, .fits = fits_runs(verdict.fits), .tokens = speed->tokens > 0,
-		.step = larger_of(time < 0 ? speed->time : time, 0) };
+		.state_first = verdict.state_first, .step = larger_of(time < 0 ? speed->time : time, 0) };
 	came->rate = came->step > 0 ? (double)count / ((double)came->step * 1e-12) : 0;
 	notes_guesses(plan->transformed->notes, came->guesses);
 	fit_list_prove(plan->transformed, planner->rules, &came->proof);
@@ -187,6 +187,9 @@ static enum status plan_way(struct finding *finding, struct fit_way *way)
 		return error_set(finding->error, status);
 	}
 	way->planned = status == OK;
+	size_t said = strlen(way->how);
+	if (way->planned && way->came.state_first)
+		snprintf(way->how + said, sizeof way->how - said, "%s" FIT_STATE_FIRST, said > 0 ? "; " : "");
 	way->fits = way->planned && way->came.needs <= finding->list->budget;
 	way->extra = for_same_work(way, way->came.step) - finding->list->base.step;
 	PRINT_TO(way->reason, "%s", way->planned ? way->came.guesses : why.text);

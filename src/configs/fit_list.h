@@ -20,9 +20,11 @@ extern const char *const fit_meaning_names[FIT_MEANING_COUNT], *const fit_meanin
 #define FIT_PROGRAM "order=program "  /* changes of a step that is its program's as it is leave its order */
 
 /* What a plan comes to. */
+#define FIT_STATE_FIRST "tidemark_torch.make_state(optimizer) before the first step"
 struct fit_came {
 	int64_t needs, step;   /* bytes, the ledger's sum, on the device that needs most; picoseconds of a step */
 	bool fits;   /* the device's memory, as far as is known */
+	bool state_first;   /* if the optimizer's state is made before the first step */
 	double rate;   /* tokens, or where it has none samples, of a second and all devices */
 	bool tokens;
 	char guesses[GUESSES_BYTES];   /* notes_guesses() */

@@ -158,9 +158,10 @@ char *verdict_plan_text(const struct verdict *verdict, char *text, size_t size)
 	struct scale scale = verdict_scale(verdict);
 	char needed[32], cap[32];
 	verdict_bytes(verdict->needed, &scale, needed, sizeof needed);
-	snprintf(text, size, "%s %s%s%s%s%s%s", words[verdict->fits], needed, verdict->cap < 0 ? "" : " of ",
+	snprintf(text, size, "%s %s%s%s%s%s%s%s", words[verdict->fits], needed, verdict->cap < 0 ? "" : " of ",
 		verdict->cap < 0 ? "" : verdict_bytes(verdict->cap, &scale, cap, sizeof cap), scale.name,
-		verdict->guess ? ", a guess" : "", verdict->cap < 0 ? ", no limit" : "");
+		verdict->state_first ? ", the optimizer's state made first" : "", verdict->guess ? ", a guess" : "",
+		verdict->cap < 0 ? ", no limit" : "");
 	return text;
 }
 
@@ -176,8 +177,6 @@ static char *verdict_allocator_text(const struct verdict *verdict, char *text, s
 			words_add(&words, "%s%s%s %s", words.at > 0 ? "; " : "",
 				a == (int)verdict->allocator ? "judged: " : "", names[a],
 				verdict_bytes(verdict->by[a], &scale, bytes, sizeof bytes));
-	if (verdict->state_first)
-		words_add(&words, "; the optimizer's state made before the first step");
 	if (verdict->fits == FITS_YES && verdict->retries > 0)
 		words_add(&words, "; gives memory back %u times", verdict->retries);
 	return text;
