@@ -42,7 +42,7 @@ FUZZES   := $(call programs,$(FUZZ))
 # Tests that plan whole steps take three times as long under sanitizers: the quick tests run them as they are built, the long ones watched.
 # So do those that compare answers of solvers a thousand times: other tests of their folders watch the same code.
 PLANNING := $(if $(LONG),,$(filter $(addprefix tests/src/,decide/% plan/% configs/% stages/% check/unit_forged%) \
-            $(addprefix %/,unit_oracle.c unit_device_models.c unit_sharding.c unit_models.c unit_fast_order.c),$(UNIT)))
+            $(addprefix %/,unit_oracle.c unit_device_models.c unit_sharding.c unit_models.c),$(UNIT)))
 STRESSES := $(call programs,$(STRESS))
 BENCHES  := $(call programs,$(filter-out tests/bench/alloc_hook.c,$(wildcard tests/bench/*.c)))
 

@@ -77,7 +77,7 @@ char *plan_order_ground(const struct plan *plan, size_t longest, char *text, siz
 		op = number;
 	}
 	switch (certificate->proof) {    /* no default: the compiler names a proof that is forgotten */
-	case ORDER_PROOF_ALIVE: snprintf(text, size, "what every order holds while %s runs", op); break;
+	case ORDER_PROOF_ALIVE: snprintf(text, size, "every order holds this much while %s runs", op); break;
 	case ORDER_PROOF_CUT: snprintf(text, size, "%s can't run with less alive, in any order (a minimum cut)", op); break;
 	case ORDER_PROOF_PRECEDENCE:
 		snprintf(text, size, "the minimum cut at %s, with precedences that every better order keeps", op);
