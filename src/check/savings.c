@@ -70,11 +70,12 @@ static enum status check_peaks(struct check *check)
 static enum status check_routing(struct check *check)
 {
 	struct part_peak part[PARTS_MOST];
-	int64_t load[2], worst = json_object_get(check->plan, "shard") ? -1 /* sharded is NULL on the device's own graph */
-		: routing_peak(check->graph, check->rules, check->position, check->load, load);
-	uint32_t parts = parts_find(check->graph, check->order, check->load, part);
 	const json_t *said = check_member(check, "memory", "parts"),
 				 *routed = check_member(check, "memory", "worst_routing_bytes");
+	bool split = check->sharded || (check->as_planned && !routed); /* the device's own graph doesn't tell */
+	int64_t load[2], worst = split ? -1
+		: routing_peak(check->graph, check->rules, check->position, check->load, load);
+	uint32_t parts = parts_find(check->graph, check->order, check->load, part);
 	TRY(worst >= 0 ? check_expect(check, "memory", "worst_routing_bytes", worst) : OK);
 	if ((worst < 0 && routed) || json_array_size(said) != parts || (parts == 0 && said))
 		return check_wrong(check, "memory: worst routing or parts are said of a step that has none, or has others");
