@@ -25,7 +25,6 @@ struct rounds {
 	/* Limits of what stays, or of what recomputation counts with: below which plans keep the cap, or nothing does. */
 	int64_t low, high;
 	int64_t step, fits;         /* see rounds_halve() */
-	int64_t floor;              /* limits up to it are of one plan, as nothing is below */
 	int64_t grain;              /* of scans */
 	int scans, tried;
 	int64_t seen[EXCESS_ROUNDS + REFINE_ROUNDS];    /* [tried] margins */
@@ -189,9 +188,9 @@ static bool rounds_halve(struct rounds *rounds, const struct plan *last, bool fi
 	for (rounds->step /= 2; rounds->step > budget / FINE; rounds->step /= 2) {
 		int64_t node = rounds->low + rounds->step;
 		rounds->wish.margin = budget - node;
-		if (node > LARGER(rounds->fits, rounds->floor) && node < rounds->high)
+		if (node > rounds->fits && node < rounds->high)
 			return true;
-		rounds->low = node <= LARGER(rounds->fits, rounds->floor) ? node : rounds->low;
+		rounds->low = node <= rounds->fits ? node : rounds->low;
 	}
 	rounds->grain = rounds->grain ? rounds->grain : rounds->step;
 	rounds->low += larger_of(rounds->fits - rounds->low, 0) / rounds->grain * rounds->grain;
@@ -203,8 +202,6 @@ static bool rounds_by_halves(struct rounds *rounds, const struct plan *last, int
 {
 	int64_t margin;
 	bool fits = plan_needs(last) <= rounds->budget;
-	if (rounds_below_floor(rounds, last))
-		rounds->floor = last->fitted->replayed - 1;
 	if (round < EXCESS_ROUNDS && rounds->step == 0 && rounds_margin(last, &margin) && margin > last->fit_margin &&
 		margin < rounds->budget) {
 		rounds->wish.margin = margin;
