@@ -98,7 +98,8 @@ def lifetimes(path, settings, plan):
         name, first, last = buffer.get("tensor"), buffer["first"], buffer["last"]
         stays = kind.get(name) in PERSISTENT and first == 0 and last == len(ops) - 1
         yield (buffer["bytes"], first, last, "always" if stays else "next" if name in outputs else "",
-               used.get(name, 0) if stays and kind[name] == "optimizer" and not plan["memory"].get("state_first") else None)
+               used.get(name, 0) if stays and kind[name] == "optimizer"
+               and not plan["memory"].get("state_first") else None)
 
 
 def events(buffers, count, steps):
@@ -183,7 +184,8 @@ class Allocator(unittest.TestCase):
 
     def test_state_made_before_the_first_step(self):
         """What holds only with that holds with it, and breaks without."""
-        path, settings = HERE + "/../src/decide/state_first.jsonl", ["allocator=expandable", f"memory={90 << 20}", "reserve=0"]
+        path, settings = HERE + "/../src/decide/state_first.jsonl", ["allocator=expandable", f"memory={90 << 20}",
+                                                                     "reserve=0"]
         plan = json.loads(ask("plan", path, "--json", *words(settings)))
         self.assertEqual((plan["memory"]["fits"], plan["memory"].get("state_first")), ("yes", True))
         for first in (True, False):

@@ -72,12 +72,14 @@ class Adapter(nn.Module):
 
 def adapters(batch):
     """The same with frozen weights."""
-    return squares(nn.Sequential(*[layer for _ in range(3) for layer in (Adapter(), nn.ReLU())]), torch.randn(batch * 128, 64))
+    return squares(nn.Sequential(*[layer for _ in range(3) for layer in (Adapter(), nn.ReLU())]),
+                   torch.randn(batch * 128, 64))
 
 
 def classes(batch):
     """Samples with labels; the loss is a sum that is divided by their number."""
-    model, x, y = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 10)), torch.randn(batch, 32), torch.randint(0, 10, (batch,))
+    model, x, y = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 10)), torch.randn(batch, 32), torch.randint(
+        0, 10, (batch,))
     return trains(model, lambda model: F.cross_entropy(model(x), y, reduction="sum") / batch, torch.optim.SGD)
 
 
@@ -108,7 +110,8 @@ def distances(batch):
 
 def gated(batch):
     """Experts that all run, weighed by a gate."""
-    gate, experts, x = nn.Linear(32, 4), nn.ModuleList([nn.Linear(32, 32) for _ in range(4)]), torch.randn(batch, 12, 32)
+    gate, experts, x = nn.Linear(32, 4), nn.ModuleList([nn.Linear(32, 32) for _ in range(4)]), torch.randn(
+        batch, 12, 32)
     return trains(nn.ModuleList([gate, experts]), lambda _: torch.einsum(
         "bse,besd->bsd", gate(x).softmax(-1), torch.stack([expert(x) for expert in experts], 1)).pow(2).mean())
 
@@ -117,19 +120,23 @@ def nodes(batch):
     """A graph's nodes are rows of all samples; a matrix mixes those of each."""
     first, second, mix = nn.Linear(16, 32), nn.Linear(32, 16), torch.rand(10, 10).softmax(-1)
     x = torch.randn(batch * 10, 16)
-    return trains(nn.ModuleList([first, second]), lambda _: (mix @ second((mix @ first(x).view(-1, 10, 32)).relu()).view(-1, 10, 16)).pow(2).mean())
+    return trains(nn.ModuleList([first, second]),
+                  lambda _: (mix @ second((mix @ first(x).view(-1, 10, 32)).relu()).view(-1, 10, 16)).pow(2).mean())
 
 
 def bags(batch):
     """An embedding bag of five words a sample, and a table for each sample's one."""
     bag, table, top = nn.EmbeddingBag(50, 16), nn.Embedding(30, 16), nn.Linear(32, 4)
-    words, offsets, one = torch.randint(0, 50, (batch * 5,)), torch.arange(0, batch * 5, 5), torch.randint(0, 30, (batch,))
-    return trains(nn.ModuleList([bag, table, top]), lambda _: top(torch.cat([bag(words, offsets), table(one)], 1)).pow(2).mean(), torch.optim.SGD)
+    words, offsets, one = torch.randint(0, 50, (batch * 5,)), torch.arange(0, batch * 5, 5), torch.randint(
+        0, 30, (batch,))
+    return trains(nn.ModuleList([bag, table, top]),
+                  lambda _: top(torch.cat([bag(words, offsets), table(one)], 1)).pow(2).mean(), torch.optim.SGD)
 
 
 def gan(batch):
     """Two networks that take turns."""
-    make, judge = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 32)), nn.Sequential(nn.Linear(32, 64), nn.LeakyReLU(), nn.Linear(64, 1))
+    make, judge = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 32)), nn.Sequential(
+        nn.Linear(32, 64), nn.LeakyReLU(), nn.Linear(64, 1))
     first, second = torch.optim.Adam(make.parameters()), torch.optim.Adam(judge.parameters())
     real = torch.randn(batch, 32)
 
@@ -164,7 +171,8 @@ class Residual(nn.Module):
 
 def residual_network(width=24):
     """A small ResNet."""
-    return nn.Sequential(block(3, width), Residual(width), block(width, 2 * width, 2), Residual(2 * width), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2 * width, 10))
+    return nn.Sequential(block(3, width), Residual(width), block(width, 2 * width, 2), Residual(2 * width),
+                         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2 * width, 10))
 
 
 def images(batch):
@@ -202,25 +210,29 @@ def segments(batch):
 
         def forward(self, x):
             skip = self.down(x)
-            return F.interpolate(self.out(torch.cat([skip, self.up(self.middle(skip))], 1)), scale_factor=2, mode="bilinear")
+            return F.interpolate(self.out(torch.cat([skip, self.up(self.middle(skip))], 1)), scale_factor=2,
+                                 mode="bilinear")
     x, y = torch.randn(batch, 3, 32, 32), torch.randint(0, 5, (batch, 64, 64))
     return trains(Net(), lambda model: F.cross_entropy(model(x), y))
 
 
 def waves(batch):
     """Convolutions along one axis, batch norms and pooling."""
-    model = nn.Sequential(nn.Conv1d(2, 16, 9, 2, 4), nn.BatchNorm1d(16), nn.ReLU(), nn.MaxPool1d(2), nn.Conv1d(16, 32, 9, 2, 4), nn.ReLU(), nn.Flatten(), nn.Linear(32 * 32, 8))
+    model = nn.Sequential(nn.Conv1d(2, 16, 9, 2, 4), nn.BatchNorm1d(16), nn.ReLU(), nn.MaxPool1d(2),
+                          nn.Conv1d(16, 32, 9, 2, 4), nn.ReLU(), nn.Flatten(), nn.Linear(32 * 32, 8))
     return squares(model, torch.randn(batch, 2, 256))
 
 
 def volumes(batch):
     """Convolutions along three axes."""
-    return squares(nn.Sequential(nn.Conv3d(1, 8, 3, padding=1), nn.ReLU(), nn.AvgPool3d(2), nn.Conv3d(8, 8, 3)), torch.randn(batch, 1, 12, 12, 12))
+    return squares(nn.Sequential(nn.Conv3d(1, 8, 3, padding=1), nn.ReLU(), nn.AvgPool3d(2), nn.Conv3d(8, 8, 3)),
+                   torch.randn(batch, 1, 12, 12, 12))
 
 
 def pooled_norm(batch):
     """A batch norm of one value a sample: no step of one sample runs."""
-    model = nn.Sequential(nn.Conv2d(3, 16, 3, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.BatchNorm1d(16), nn.Linear(16, 4))
+    model = nn.Sequential(nn.Conv2d(3, 16, 3, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.BatchNorm1d(16),
+                          nn.Linear(16, 4))
     return squares(model, torch.randn(batch, 3, 16, 16))
 
 
@@ -231,7 +243,8 @@ class Recurrent(nn.Module):
 
     def __init__(self, kind, width, hidden, **options):
         super().__init__()
-        self.layer, self.top = kind(width, hidden, **options), nn.Linear(hidden * (2 if options.get("bidirectional") else 1), 8)
+        self.layer, self.top = kind(width, hidden, **options), nn.Linear(
+            hidden * (2 if options.get("bidirectional") else 1), 8)
 
     def forward(self, x):
         return self.top(self.layer(x)[0])
@@ -277,8 +290,10 @@ class Language(nn.Module):
     def __init__(self, words=200, width=32, heads=4, layers=2, checkpoints=False):
         super().__init__()
         self.words, self.positions, self.heads, self.checkpoints = nn.Embedding(words, width), nn.Embedding(64, width), heads, checkpoints
-        self.layers = nn.ModuleList([nn.ModuleDict({"mix": nn.Linear(width, 3 * width), "out": nn.Linear(width, width), "up": nn.Linear(width, 4 * width),
-                                                    "down": nn.Linear(4 * width, width), "first": nn.LayerNorm(width), "second": nn.LayerNorm(width)}) for _ in range(layers)])
+        self.layers = nn.ModuleList([nn.ModuleDict({"mix": nn.Linear(width, 3 * width), "out": nn.Linear(width, width),
+                                                    "up": nn.Linear(width, 4 * width),
+                                                    "down": nn.Linear(4 * width, width), "first": nn.LayerNorm(width),
+                                                    "second": nn.LayerNorm(width)}) for _ in range(layers)])
 
     def layer(self, layer, x):
         batch, times, width = x.shape
@@ -342,8 +357,10 @@ def patches(batch):
     return trains(Net(), lambda model: F.cross_entropy(model(x), y))
 
 
-FAMILIES = (rows, adapters, classes, ragged, contrastive, distances, gated, nodes, bags, gan, images, siamese, separable, segments, waves, volumes, pooled_norm,
-            memory, times_first, both_ways, plain_recurrence, encoder, translator, language, checkpointed, packed, packed_kernel, patches)
+FAMILIES = (rows, adapters, classes, ragged, contrastive, distances, gated, nodes, bags, gan, images, siamese,
+            separable, segments, waves, volumes, pooled_norm,
+            memory, times_first, both_ways, plain_recurrence, encoder, translator, language, checkpointed, packed,
+            packed_kernel, patches)
 
 
 # ---- comparisons ----
@@ -351,7 +368,8 @@ FAMILIES = (rows, adapters, classes, ragged, contrastive, distances, gated, node
 def planned(path, *settings):
     """(program order's peak, persistent bytes, notes), or what the program says where there is no plan."""
     words = [word for setting in ("order=program",) + settings for word in ("--set", setting)]
-    said = subprocess.run([os.environ["TIDEMARK"], "plan", path, "--json", *words], capture_output=True, text=True, check=False)
+    said = subprocess.run([os.environ["TIDEMARK"], "plan", path, "--json", *words], capture_output=True, text=True,
+                          check=False)
     if said.returncode:
         return said.stderr.strip()
     plan = json.loads(said.stdout)
@@ -409,7 +427,8 @@ def main():
         for make in FAMILIES:
             if options.only and make.__name__ not in options.only.split(","):
                 continue
-            for base, batch, made, real in compare(make, folder, [int(base) for base in options.bases.split(",")], options.workspace):
+            for base, batch, made, real in compare(make, folder, [int(base) for base in options.bases.split(",")],
+                                                   options.workspace):
                 what = misfit(made, real, options.workspace)
                 count, wrong = count + 1, wrong + (what is not None)
                 if not isinstance(made, str) and not isinstance(real, str):

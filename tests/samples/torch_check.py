@@ -35,8 +35,10 @@ from torch_steps import with_loss
 warnings.filterwarnings("ignore")
 torch.set_num_threads(1)
 LONG = os.environ.get("LONG", "0") != "0"
-STEPS = ["gan", "unet", "diffusion", "lora", "transformer", "checkpointed", "checkpointed_dropout", "tied", "unused", "spectral", "clipped", "scaled",
-         "accumulated", "gru", "packed", "lstm", "complex_fft", "embedding_bag", "transposed", "upsampled", "scheduled", "foreach_adam", "keep_gradients", "larger"]
+STEPS = ["gan", "unet", "diffusion", "lora", "transformer", "checkpointed", "checkpointed_dropout", "tied", "unused",
+         "spectral", "clipped", "scaled",
+         "accumulated", "gru", "packed", "lstm", "complex_fft", "embedding_bag", "transposed", "upsampled", "scheduled",
+         "foreach_adam", "keep_gradients", "larger"]
 
 
 def make(name):
@@ -118,7 +120,8 @@ class Workspace(unittest.TestCase):
                 step = make(name)
             graph = capture_step(None, step)
             plain = graph.peak_bytes(list(graph.ops))
-            self.assertEqual(name != "blocks" or "scaled_dot_product" in str(graph.ops), "workspace" in str(graph.head.get("read")))
+            self.assertEqual(name != "blocks" or "scaled_dot_product" in str(graph.ops),
+                             "workspace" in str(graph.head.get("read")))
             _, failed = tidemark_torch.measure_workspace(graph)
             self.assertEqual(failed, 0)
             self.assertNotIn("read", graph.head)
@@ -157,7 +160,8 @@ class Workspace(unittest.TestCase):
         graph = capture_step(None, step)
         self.assertGreater(graph.start_bytes(), graph.persistent_bytes() + 1000000)
         step()
-        self.assertLess(abs(allocator_peak(step, before=step) + graph.start_bytes() - graph.peak_bytes(list(graph.ops), workspace=False)), 64)
+        self.assertLess(abs(allocator_peak(step, before=step) +
+                            graph.start_bytes() - graph.peak_bytes(list(graph.ops), workspace=False)), 64)
 
 
 class Recomputed(unittest.TestCase):
@@ -170,9 +174,11 @@ class Recomputed(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             graph = capture_step(f"{folder}/step.jsonl", step)
             if share:
-                knobs += (f"memory={int(share * planned(f'{folder}/step.jsonl')['memory']['peak_bytes'])}", "reserve=0", "allocator=plan")
+                knobs += (f"memory={int(share * planned(f'{folder}/step.jsonl')['memory']['peak_bytes'])}", "reserve=0",
+                          "allocator=plan")
             words = [word for knob in knobs or ("recompute=full",) for word in ("--set", knob)]
-            subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/step.jsonl", "--as", "native", "--stage", "device",
+            subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/step.jsonl", "--as", "native", "--stage",
+                            "device",
                             *words, "-o", f"{folder}/again.jsonl"], check=True)
             again = read_graph(f"{folder}/again.jsonl")
         self.assertTrue(any(sign in op for op in again.ops))
@@ -193,7 +199,8 @@ class Recomputed(unittest.TestCase):
     def test_what_fits_a_cap_runs(self):
         for name in ("transposed", "transformer"):
             self.check(name, "recompute=auto", share=0.95)
-        offloaded = self.check("blocks", "recompute=auto", "offload=on", "host_bandwidth=1000GB/s", share=0.9, sign="offload_wait")
+        offloaded = self.check("blocks", "recompute=auto", "offload=on", "host_bandwidth=1000GB/s", share=0.9,
+                               sign="offload_wait")
         self.assertLess(abs(offloaded - 1), 0.005)  # what waits in the host's memory isn't the device's
 
 
@@ -202,25 +209,34 @@ class Schemas(unittest.TestCase):
 
     def test_an_optimizer_of_bitsandbytes_only_reads_gradients_and_tables(self):
         library = torch.library.Library("bitsandbytes", "FRAGMENT")
-        library.define("optimizer_update_test(Tensor(a0!) g, Tensor(a1!) p, Tensor(a2!) qmap1, Tensor(a3!) absmax1) -> ()")
-        self.assertEqual(written_arguments(torch.ops.bitsandbytes.optimizer_update_test.default), [(1, "p"), (3, "absmax1")])
+        library.define(
+            "optimizer_update_test(Tensor(a0!) g, Tensor(a1!) p, Tensor(a2!) qmap1, Tensor(a3!) absmax1) -> ()")
+        self.assertEqual(written_arguments(torch.ops.bitsandbytes.optimizer_update_test.default),
+                         [(1, "p"), (3, "absmax1")])
 
 
 class Layouts(unittest.TestCase):
     """Results on fake tensors lie in memory as the kernels make them, and take as much of it."""
     OPERATORS = {
-        "softplus": F.softplus, "hardswish": F.hardswish, "hardtanh": F.hardtanh, "elu": F.elu, "mish": F.mish, "logsigmoid": F.logsigmoid,
-        "glu": lambda x: F.glu(x, 1), "log_softmax": lambda x: x.log_softmax(-1), "rrelu": lambda x: F.rrelu(x, training=True),
-        "logit": lambda x: x.sigmoid().logit(), "mse": lambda x: F.mse_loss(x, x.detach() * 2), "smooth_l1": lambda x: F.smooth_l1_loss(x, x.detach() * 2),
-        "huber": lambda x: F.huber_loss(x, x.detach() * 2), "bce": lambda x: F.binary_cross_entropy(x.sigmoid(), x.detach().contiguous().sigmoid()),
-        "soft_margin": lambda x: F.soft_margin_loss(x, x.detach().sign()), "layer_norm": lambda x: F.layer_norm(x, (6,)),
-        "batch_norm": lambda x: F.batch_norm(x, None, None, training=True), "group_norm": lambda x: F.group_norm(x, 2), "roll": lambda x: x.roll(2, 1), "shuffle": lambda x: F.channel_shuffle(x, 2),
+        "softplus": F.softplus, "hardswish": F.hardswish, "hardtanh": F.hardtanh, "elu": F.elu, "mish": F.mish,
+        "logsigmoid": F.logsigmoid,
+        "glu": lambda x: F.glu(x, 1), "log_softmax": lambda x: x.log_softmax(-1),
+        "rrelu": lambda x: F.rrelu(x, training=True),
+        "logit": lambda x: x.sigmoid().logit(), "mse": lambda x: F.mse_loss(x, x.detach() * 2),
+        "smooth_l1": lambda x: F.smooth_l1_loss(x, x.detach() * 2),
+        "huber": lambda x: F.huber_loss(x, x.detach() * 2),
+        "bce": lambda x: F.binary_cross_entropy(x.sigmoid(), x.detach().contiguous().sigmoid()),
+        "soft_margin": lambda x: F.soft_margin_loss(x, x.detach().sign()),
+        "layer_norm": lambda x: F.layer_norm(x, (6,)),
+        "batch_norm": lambda x: F.batch_norm(x, None, None, training=True), "group_norm": lambda x: F.group_norm(x, 2),
+        "roll": lambda x: x.roll(2, 1), "shuffle": lambda x: F.channel_shuffle(x, 2),
         "pad": lambda x: F.pad(x, (1, 1, 1, 1), mode="reflect"),
         "pad_volumes": lambda x: F.pad(x.unsqueeze(2).repeat(1, 1, 2, 1, 1).contiguous(memory_format=torch.channels_last_3d), (1,) * 6, mode="replicate"), "unfold": lambda x: F.fold(F.unfold(x, 2, stride=2), (4, 6), 2, stride=2),
         "mixed_layer_norm": lambda x: F.layer_norm(x.bfloat16(), (6,), torch.ones(6), torch.zeros(6)),
         "mixed_group_norm": lambda x: F.group_norm(x.bfloat16(), 2, torch.ones(8), torch.zeros(8)),
         "pow": lambda x: 2 ** x, "xlogy": lambda x: torch.special.xlogy(x.abs(), x.detach().abs() + 1),
-        "ctc": lambda x: F.ctc_loss(x.flatten(2).permute(2, 0, 1).log_softmax(2), torch.ones(2, 3, dtype=torch.long), torch.tensor([24, 24]), torch.tensor([3, 2]))}
+        "ctc": lambda x: F.ctc_loss(x.flatten(2).permute(2, 0, 1).log_softmax(2), torch.ones(2, 3, dtype=torch.long),
+                                    torch.tensor([24, 24]), torch.tensor([3, 2]))}
 
     def difference(self, operator, dims):
         """The first op whose result isn't as predicted, for an operand whose memory has its dims in the order `dims`; None where all are."""
@@ -241,7 +257,8 @@ class Layouts(unittest.TestCase):
             for out in op["out"]:
                 record, real = graph.tensors[out], values[out]
                 plain = [1] * real.dim() if real.numel() == 0 else list(torch.empty(real.shape, device="meta").stride())
-                same = all(a == b for a, b, extent in zip(record.get("stride") or plain, real.stride(), real.shape) if extent > 1)
+                same = all(a == b for a, b, extent in zip(record.get("stride") or plain, real.stride(), real.shape)
+                           if extent > 1)
                 if "alias" not in record and (not same or record["bytes"] != real.untyped_storage().nbytes()):
                     return op["op"]
         return None
@@ -273,8 +290,10 @@ class Sizes(unittest.TestCase):
             found = {}
             for batch in (1, 2, 8):
                 with fake():
-                    capture_step(f"{folder}/{batch}.jsonl", TrainingStep(self.Scores(), (torch.randn(batch, 4, 56),), "sgd"))
-                said = subprocess.run([os.environ["TIDEMARK"], "plan", f"{folder}/{batch}.jsonl", "--json", "--set", "batch=8"], capture_output=True, text=True, check=False)
+                    capture_step(f"{folder}/{batch}.jsonl",
+                                 TrainingStep(self.Scores(), (torch.randn(batch, 4, 56),), "sgd"))
+                said = subprocess.run([os.environ["TIDEMARK"], "plan", f"{folder}/{batch}.jsonl", "--json", "--set",
+                                       "batch=8"], capture_output=True, text=True, check=False)
                 found[batch] = json.loads(said.stdout)["memory"]["program_peak_bytes"] if said.returncode == 0 else said.stderr
             self.assertEqual(found[2], found[8])
             self.assertRegex(str(found[1]), "capture at batch 2|^" + str(found[8]))
@@ -311,7 +330,8 @@ class Sizes(unittest.TestCase):
                     with fake():
                         capture_batches(f"{folder}/step.jsonl", self.step, batch)
                         real = capture_step(f"{folder}/real.jsonl", self.step(other), name="step")
-                    subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/step.jsonl", "--as", "native", "--set", f"batch={other}", "-o", f"{folder}/made.jsonl"], check=True)
+                    subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/step.jsonl", "--as", "native", "--set",
+                                    f"batch={other}", "-o", f"{folder}/made.jsonl"], check=True)
                     made = tidemark_torch.read_graph(f"{folder}/made.jsonl")
                     for op in [*made.ops.values(), *real.ops.values()]:
                         op.pop("src", None)   # some lines are those of the two calls above
@@ -319,7 +339,8 @@ class Sizes(unittest.TestCase):
                     self.assertEqual(list(made.tensors.values()), list(real.tensors.values()))
                     with open(f"{folder}/plan.json", "w", encoding="utf-8") as text:
                         json.dump(planned(f"{folder}/step.jsonl", f"batch={other}"), text)
-                    subprocess.run([os.environ["TIDEMARK"], "check", f"{folder}/step.jsonl", f"{folder}/plan.json"], check=True, stdout=subprocess.DEVNULL)
+                    subprocess.run([os.environ["TIDEMARK"], "check", f"{folder}/step.jsonl", f"{folder}/plan.json"],
+                                   check=True, stdout=subprocess.DEVNULL)
             self.assertEqual(read_graph(f"{folder}/step.jsonl").other.head["batch"], 1)   # other ops than at 3 and 4
 
     def test_steps_that_are_others_at_other_batches_say_so(self):
@@ -331,7 +352,8 @@ class Sizes(unittest.TestCase):
             if batch > 1:
                 raise ValueError("one sample alone")
             return each(1)
-        for make, why in ((each, "batch 2 and 3 aren't the same step: they differ in "), (none, "no capture at batch 2 and 3: ValueError: one sample alone. At other batches, which")):
+        for make, why in ((each, "batch 2 and 3 aren't the same step: they differ in "),
+                          (none, "no capture at batch 2 and 3: ValueError: one sample alone. At other batches, which")):
             with fake():
                 graph = capture_batches(None, make)
             self.assertIsNone(graph.other)
@@ -351,7 +373,8 @@ class Batches(unittest.TestCase):
                         self.assertIsNone(torch_batches.misfit(made, real, workspace))
 
     def test_a_step_at_another_batch_is_the_capture_there_one_sample_included(self):
-        self.compare(("rows", "ragged", "times_first", "language", "pooled_norm"), torch_batches.BATCHES if LONG else (1, 2), False)
+        self.compare(("rows", "ragged", "times_first", "language", "pooled_norm"),
+                     torch_batches.BATCHES if LONG else (1, 2), False)
 
     def test_workspace_at_another_batch_is_what_is_measured_there(self):
         self.compare(("siamese", "memory", "bags"), torch_batches.BATCHES if LONG else (2,), True)
@@ -397,31 +420,38 @@ class Optimizers(unittest.TestCase):
 
     def check(self, **way):
         """From every optimizer to every other one; tests/bench/optimizers compares more."""
-        names = [name for name in ("sgd", "momentum", "adam", "adamw", "rmsprop", "adagrad") if name != "rmsprop" or "fused" not in way]
+        names = [name for name in ("sgd", "momentum", "adam", "adamw", "rmsprop", "adagrad") if name != "rmsprop"
+                 or "fused" not in way]
         with tempfile.TemporaryDirectory() as folder:
             real = {}
             for name in names:
                 with fake():
-                    real[name] = capture_step(f"{folder}/{name}.jsonl", TrainingStep(*torch_steps.odd_parameters(), name, **way))
+                    real[name] = capture_step(f"{folder}/{name}.jsonl",
+                                              TrainingStep(*torch_steps.odd_parameters(), name, **way))
             for i, given in enumerate(names):
                 wanted = names[(i + 1) % len(names)]
-                subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/{given}.jsonl", "--as", "native", "--stage", "device",
+                subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/{given}.jsonl", "--as", "native",
+                                "--stage", "device",
                                 "--set", f"optimizer={wanted}", "-o", f"{folder}/made.jsonl"], check=True)
-                self.assertEqual(self.peak(read_graph(f"{folder}/made.jsonl")), self.peak(real[wanted]), f"{given} to {wanted}")
+                self.assertEqual(self.peak(read_graph(f"{folder}/made.jsonl")), self.peak(real[wanted]),
+                                 f"{given} to {wanted}")
 
     def test_lists_of_adafactor_are_one_list_of_others(self):
         with tempfile.TemporaryDirectory() as folder:
             step = TrainingStep(*torch_steps.odd_parameters(), "none")
-            step.optimizer = torch.optim.Adafactor([p for p in step.module.parameters() if p.requires_grad], foreach=True)
+            step.optimizer = torch.optim.Adafactor([p for p in step.module.parameters() if p.requires_grad],
+                                                   foreach=True)
             capture_step(f"{folder}/given.jsonl", step)
             for name in ("sgd", "adam"):
                 with fake():
                     real = capture_step(None, TrainingStep(*torch_steps.odd_parameters(), name, foreach=True))
-                subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/given.jsonl", "--as", "native", "--stage", "device",
+                subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/given.jsonl", "--as", "native", "--stage",
+                                "device",
                                 "--set", f"optimizer={name}", "-o", f"{folder}/made.jsonl"], check=True)
                 made = read_graph(f"{folder}/made.jsonl")
                 self.assertEqual(self.peak(made), self.peak(real), name)
-                self.assertEqual(*([(op["op"], [graph.tensors[t]["bytes"] for t in op["in"]]) for op in graph.ops.values() if "_foreach_" in op["op"]]
+                self.assertEqual(*([(op["op"], [graph.tensors[t]["bytes"] for t in op["in"]])
+                                    for op in graph.ops.values() if "_foreach_" in op["op"]]
                                    for graph in (made, real)))
 
     def test_a_step_without_an_update_gets_one(self):
@@ -431,7 +461,8 @@ class Optimizers(unittest.TestCase):
             for name in ("sgd", "adam"):
                 with fake():
                     real = capture_step(None, TrainingStep(*torch_steps.odd_parameters(), name))
-                subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/none.jsonl", "--as", "native", "--stage", "device",
+                subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/none.jsonl", "--as", "native", "--stage",
+                                "device",
                                 "--set", f"optimizer={name}", "-o", f"{folder}/made.jsonl"], check=True)
                 self.assertEqual(self.peak(read_graph(f"{folder}/made.jsonl")), self.peak(real), name)
 
@@ -442,7 +473,8 @@ class Optimizers(unittest.TestCase):
             step = with_loss(model, torch.optim.SGD(model.parameters(), **way), *data)
             with tempfile.TemporaryDirectory() as folder:
                 capture_step(f"{folder}/sgd.jsonl", step, warm=False)
-                subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/sgd.jsonl", "--as", "native", "--stage", "device",
+                subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/sgd.jsonl", "--as", "native", "--stage",
+                                "device",
                                 "--set", "optimizer=adamw", "-o", f"{folder}/made.jsonl"], check=True)
                 plan, graph = planned(f"{folder}/made.jsonl"), read_graph(f"{folder}/made.jsonl")
             optimizer = torch.optim.AdamW(other.parameters(), **way)
@@ -460,7 +492,8 @@ class Optimizers(unittest.TestCase):
 
             def forward(self, ids):
                 logits = self.head(self.embed(ids.clamp(min=0)))
-                loss = F.cross_entropy(logits.view(-1, 50), F.pad(ids, (0, 1), value=-100)[..., 1:].contiguous().view(-1))
+                loss = F.cross_entropy(logits.view(-1, 50),
+                                       F.pad(ids, (0, 1), value=-100)[..., 1:].contiguous().view(-1))
                 return {"loss": loss, "logits": logits}
 
         def trains(model, optimizer, ids):
@@ -474,15 +507,18 @@ class Optimizers(unittest.TestCase):
         torch.manual_seed(0)
         model, ids = Words(), torch.randint(0, 50, (2, 16))
         with tempfile.TemporaryDirectory() as folder:
-            graph = capture_step(f"{folder}/words.jsonl", trains(model, torch.optim.SGD(model.parameters(), lr=0.1), ids), warm=False)
+            graph = capture_step(f"{folder}/words.jsonl",
+                                 trains(model, torch.optim.SGD(model.parameters(), lr=0.1), ids), warm=False)
             self.assertTrue(any(op["op"] == "tidemark.release" for op in graph.ops.values()))
-            subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/words.jsonl", "--as", "native", "--stage", "device",
+            subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/words.jsonl", "--as", "native", "--stage",
+                            "device",
                             "--set", "loss_chunks=4", "-o", f"{folder}/made.jsonl"], check=True)
             made = read_graph(f"{folder}/made.jsonl")
         self.assertTrue(any(".chunk3" in name for name in made.ops), sorted(made.ops))
         self.assertFalse(any(".chunk" in name for name, op in made.ops.items() if op["op"] == "tidemark.release"))
         other, ids[:, 9:14] = copy.deepcopy(model), -100   # all of a chunk
-        mine = tidemark_torch.apply({"order": {"ops": list(made.ops)}}, made).step(other, torch.optim.SGD(other.parameters(), lr=0.1))
+        mine = tidemark_torch.apply({"order": {"ops": list(made.ops)}}, made).step(
+            other, torch.optim.SGD(other.parameters(), lr=0.1))
         torch.testing.assert_close(mine(ids), trains(model, torch.optim.SGD(model.parameters(), lr=0.1), ids)())
         for parameter, expected in zip(other.parameters(), model.parameters()):
             torch.testing.assert_close(parameter, expected)
@@ -509,11 +545,13 @@ class Applied(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             graph = capture_step(f"{folder}/step.jsonl", step, warm=False)
             if share:
-                settings += (f"memory={int(share * planned(f'{folder}/step.jsonl')['memory']['peak_bytes'])}", "reserve=0")
+                settings += (f"memory={int(share * planned(f'{folder}/step.jsonl')['memory']['peak_bytes'])}",
+                             "reserve=0")
             plan = planned(f"{folder}/step.jsonl", *settings)
             if graph_as_planned:
                 words = [word for setting in settings for word in ("--set", setting)]
-                subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/step.jsonl", "--as", "native", "--stage", "device",
+                subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/step.jsonl", "--as", "native", "--stage",
+                                "device",
                                 "-o", f"{folder}/planned.jsonl", *words], check=True)
                 graph = read_graph(f"{folder}/planned.jsonl")
         return step, tidemark_torch.apply(plan, graph)
@@ -542,8 +580,10 @@ class Applied(unittest.TestCase):
         return run
 
     def test_an_order_trains_as_the_step_does(self):
-        for kind, options in ((torch.optim.Adam, {}), (torch.optim.AdamW, {"foreach": True}), (torch.optim.Adam, {"fused": True}),
-                              (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9}), (torch.optim.NAdam, {}), (torch.optim.RMSprop, {})):
+        for kind, options in ((torch.optim.Adam, {}), (torch.optim.AdamW, {"foreach": True}),
+                              (torch.optim.Adam, {"fused": True}),
+                              (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9}), (torch.optim.NAdam, {}),
+                              (torch.optim.RMSprop, {})):
             model, data = torch_steps.network(), torch_steps.batch()
             optimizer = kind(model.parameters(), **options)
             step = with_loss(model, optimizer, *data)
@@ -554,9 +594,11 @@ class Applied(unittest.TestCase):
             self.check_order(step, model, optimizer, applied, data)
 
     def test_state_made_before_the_first_step_changes_nothing(self):
-        kinds = [(row[0], {}) for row in OPTIMIZERS.values() if row and hasattr(row[0], "_init_group") and row[0] is not torch.optim.SGD]
+        kinds = [(row[0], {}) for row in OPTIMIZERS.values() if row and hasattr(row[0], "_init_group")
+                 and row[0] is not torch.optim.SGD]
         for kind, options in kinds + [(torch.optim.SGD, {"momentum": 0.9, "nesterov": True}), (torch.optim.SGD, {}),
-                                      (torch.optim.Adam, {"amsgrad": True, "fused": True}), (torch.optim.AdamW, {"foreach": True})]:
+                                      (torch.optim.Adam, {"amsgrad": True, "fused": True}),
+                                      (torch.optim.AdamW, {"foreach": True})]:
             with self.subTest(kind=kind.__name__, options=options):
                 model, data = nn.Sequential(nn.Linear(32, 16, bias=False), nn.Linear(16, 10, bias=False)), torch_steps.batch()
                 twin = copy.deepcopy(model)
@@ -567,7 +609,8 @@ class Applied(unittest.TestCase):
                 state = sum(tensor.nbytes for tensor in made)
                 self.assertLess(growth, state + 4096 if kind is not torch.optim.Adagrad else 4096)
                 for _ in range(3):
-                    self.assertEqual(with_loss(twin, optimizer, *data)().item(), with_loss(model, theirs, *data)().item())
+                    self.assertEqual(with_loss(twin, optimizer, *data)().item(),
+                                     with_loss(model, theirs, *data)().item())
                 left = [tensor for p in model.parameters() for _, tensor in nested(theirs.state.get(p, {}))]
                 self.assertEqual([t.shape for t in made], [t.shape for t in left])
                 for mine, other in zip(twin.parameters(), model.parameters()):
@@ -612,7 +655,8 @@ class Applied(unittest.TestCase):
         self.assertEqual([run(x, y).item() for _ in range(3)], [step().item() for _ in range(3)])
 
     def test_copies_to_the_host_are_made(self):
-        step, applied = self.make("blocks", "recompute=auto", "offload=on", "host_bandwidth=1000GB/s", graph_as_planned=True, share=0.9)
+        step, applied = self.make("blocks", "recompute=auto", "offload=on", "host_bandwidth=1000GB/s",
+                                  graph_as_planned=True, share=0.9)
         self.assertIn("tidemark.offload_wait", {op["op"] for op in applied.graph.ops.values()})
         self.check_order(step, step.module, step.optimizer, applied, step.inputs)
 
@@ -674,7 +718,8 @@ class Applied(unittest.TestCase):
     def ranks(self, what, folder, count=2):
         """What all processes of torch_ranks.py print."""
         environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-        running = [subprocess.Popen([sys.executable, os.path.join(HERE, "torch_ranks.py"), what, str(rank), folder], stdout=subprocess.PIPE,
+        running = [subprocess.Popen([sys.executable, os.path.join(HERE, "torch_ranks.py"), what, str(rank), folder],
+                                    stdout=subprocess.PIPE,
                                     stderr=subprocess.DEVNULL, text=True, env=environment) for rank in range(count)]
         said = [process.communicate(timeout=300)[0] for process in running]
         self.assertTrue(all(process.returncode == 0 for process in running), said)
@@ -714,7 +759,8 @@ class Applied(unittest.TestCase):
                     self.assertAlmostEqual(one, other, places=5)
 
     def test_ranks_run_the_graph_of_a_plan(self):
-        strategies = {"blocks": ["strategy=megatron", "tp=2"], "images": ["strategy=data"], "words": ["strategy=megatron", "tp=2"]}
+        strategies = {"blocks": ["strategy=megatron", "tp=2"], "images": ["strategy=data"],
+                      "words": ["strategy=megatron", "tp=2"]}
         with tempfile.TemporaryDirectory() as folder:
             losses, growth = {}, {}
             for name, strategy in strategies.items():
@@ -729,11 +775,13 @@ class Applied(unittest.TestCase):
                 growth[name] = plan["memory"]["peak_bytes"] - plan["memory"]["persistent_bytes"]
                 with open(f"{path}/plan.json", "w", encoding="utf-8") as file:
                     json.dump(plan, file)
-                subprocess.run([os.environ["TIDEMARK"], "export", f"{path}/step.jsonl", "--as", "native", "--stage", "device", "-o", f"{path}/rank.jsonl",
+                subprocess.run([os.environ["TIDEMARK"], "export", f"{path}/step.jsonl", "--as", "native", "--stage",
+                                "device", "-o", f"{path}/rank.jsonl",
                                 *[word for setting in settings for word in ("--set", setting)]], check=True)
                 losses[name] = self.losses(step)
                 whole = tidemark_torch.apply(plan, f"{path}/rank.jsonl")
-                self.assertRaisesRegex(tidemark_torch.CaptureError, "init_process_group first", whole.step, step.module, step.optimizer)
+                self.assertRaisesRegex(tidemark_torch.CaptureError, "init_process_group first", whole.step, step.module,
+                                       step.optimizer)
             for found in self.ranks("ranked", folder):
                 for name, expected in losses.items():
                     for one, other in zip(found[name][0], expected):
@@ -763,10 +811,13 @@ class Applied(unittest.TestCase):
         for schedule in ("1f1b", "interleaved"):
             with tempfile.TemporaryDirectory() as folder:
                 graph = capture_step(f"{folder}/step.jsonl", step)
-                subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/step.jsonl", "--as", "csv", "--view", "pipeline", "--set", "devices=2",
-                                "--set", "strategy=megatron", "--set", "tp=1", "--set", "pp=2", "--set", "microbatches=4",
+                subprocess.run([os.environ["TIDEMARK"], "export", f"{folder}/step.jsonl", "--as", "csv", "--view",
+                                "pipeline", "--set", "devices=2",
+                                "--set", "strategy=megatron", "--set", "tp=1", "--set", "pp=2", "--set",
+                                "microbatches=4",
                                 "--set", f"schedule={schedule}", "-o", f"{folder}/pipeline.csv"], check=True)
-                tidemark_torch.apply({"order": {}}, graph).write_schedule(f"{folder}/schedule.csv", f"{folder}/pipeline.csv")
+                tidemark_torch.apply({"order": {}}, graph).write_schedule(f"{folder}/schedule.csv",
+                                                                          f"{folder}/pipeline.csv")
                 found = self.ranks("pipeline", folder)
             self.assertAlmostEqual(sum(sum(loss) for loss, _ in found), losses[0], places=5)
             self.assertAlmostEqual(sum(square for _, square in found) / squares, 1, places=4)
@@ -774,12 +825,16 @@ class Applied(unittest.TestCase):
     def test_what_can_not_be_applied_is_said(self):
         step, applied = self.make("blocks", "recompute=full")
         for run, said in ((lambda: applied.step(step.module, step.optimizer), "--stage device"),
-                          (lambda: tidemark_torch.apply(applied.plan).order and tidemark_torch.apply(applied.plan).graph, "graph is needed"),
-                          (lambda: tidemark_torch.apply({}), "isn't a plan file"), (lambda: applied.checkpoint(nn.Linear(2, 2)), "no module")):
+                          (lambda: tidemark_torch.apply(applied.plan).order
+                           and tidemark_torch.apply(applied.plan).graph, "graph is needed"),
+                          (lambda: tidemark_torch.apply({}), "isn't a plan file"),
+                          (lambda: applied.checkpoint(nn.Linear(2, 2)), "no module")):
             self.assertRaisesRegex(tidemark_torch.CaptureError, said, run)
         plain = tidemark_torch.apply({"order": {"ops": list(applied.graph.ops)}}, applied.graph)
-        for run, said in ((lambda: plain.checkpoint(step.module), "recomputes nothing"), (lambda: plain.step(step.module), "pass the optimizer"),
-                          (lambda: plain.step(step.module, Lion(step.module.parameters())), "run a step of your own first"),
+        for run, said in ((lambda: plain.checkpoint(step.module), "recomputes nothing"),
+                          (lambda: plain.step(step.module), "pass the optimizer"),
+                          (lambda: plain.step(step.module, Lion(step.module.parameters())),
+                           "run a step of your own first"),
                           (lambda: plain.step(step.module, step.optimizer)(), "takes 1 inputs"),
                           (lambda: plain.step(step.module, step.optimizer)(torch.randn(8, 64, 64)), "in the graph")):
             self.assertRaisesRegex(tidemark_torch.CaptureError, said, run)
@@ -851,11 +906,14 @@ class AutocastKnob(unittest.TestCase):
     def test_families(self):
         tiny = "hidden_size=64,num_hidden_layers=2,num_attention_heads=4,intermediate_size=128,vocab_size=300"
         words = "--seq 64 --batch 8 --optimizer sgd"
-        families = {f"hf:qwen3:{tiny},num_key_value_heads=2,head_dim=16": words, "torchvision:resnet18": "--image 64 --batch 8 --optimizer sgd"}
+        families = {f"hf:qwen3:{tiny},num_key_value_heads=2,head_dim=16": words,
+                    "torchvision:resnet18": "--image 64 --batch 8 --optimizer sgd"}
         if LONG:
             families |= {f"hf:{name}:{tiny}": words for name in ("llama", "bert", "opt", "gpt_neox", "albert", "t5")}
-            families |= {f"timm:{name}": "--image 224 --batch 2 --optimizer sgd" for name in ("mixer_s32_224", "vit_tiny_patch16_224")}
-            families |= {f"hf:llama:{tiny} --checkpoint": words, "hf:gpt2:n_embd=64,n_layer=2,n_head=4,vocab_size=300": words}
+            families |= {f"timm:{name}": "--image 224 --batch 2 --optimizer sgd"
+                         for name in ("mixer_s32_224", "vit_tiny_patch16_224")}
+            families |= {f"hf:llama:{tiny} --checkpoint": words,
+                         "hf:gpt2:n_embd=64,n_layer=2,n_head=4,vocab_size=300": words}
         for name, options in families.items():
             if not importlib.util.find_spec({"hf": "transformers"}.get(name.split(":")[0], name.split(":")[0])):
                 continue
@@ -863,16 +921,20 @@ class AutocastKnob(unittest.TestCase):
                 peaks = []
                 for autocast, settings in (("", ["precision=autocast"]), ("--autocast bf16", [])):
                     path = os.path.join(folder, f"step{len(peaks)}.jsonl")
-                    subprocess.run([sys.executable, "-m", "tidemark_torch", *f"{name} {options} {autocast} --one-batch -o {path}".split()],
+                    subprocess.run([sys.executable, "-m", "tidemark_torch",
+                                    *f"{name} {options} {autocast} --one-batch -o {path}".split()],
                                    check=True, env=os.environ | {"LD_PRELOAD": ""}, stdout=subprocess.DEVNULL)
                     peaks.append(planned(path, "order=program", *settings)["memory"]["peak_bytes"])
                 self.assertLess(abs(peaks[0] - peaks[1]), peaks[1] / 1000, peaks)
                 step, plan = os.path.join(folder, "step0.jsonl"), os.path.join(folder, "plan.json")
-                for recompute in ("none", "full") if name.startswith("hf:") and "--checkpoint" not in name else ("none",):
+                for recompute in ("none", "full") if name.startswith("hf:") and "--checkpoint" not in name else (
+                    "none",):
                     with open(plan, "w", encoding="utf-8") as file:
-                        subprocess.run([os.environ["TIDEMARK"], "plan", step, "--json", "--set", "precision=autocast", "--set", f"recompute={recompute}"],
+                        subprocess.run([os.environ["TIDEMARK"], "plan", step, "--json", "--set", "precision=autocast",
+                                        "--set", f"recompute={recompute}"],
                                        check=True, stdout=file)
-                    said = subprocess.run([os.environ["TIDEMARK"], "check", step, plan], check=False, capture_output=True, text=True)
+                    said = subprocess.run([os.environ["TIDEMARK"], "check", step, plan], check=False,
+                                          capture_output=True, text=True)
                     self.assertEqual(said.returncode, 0, said.stderr)
 
 
@@ -925,7 +987,8 @@ class Capture(unittest.TestCase):
         def step():
             model(x).backward()
         lines = {op["op"]: op.get("src", "") for op in capture_step(None, step).ops.values()}
-        for name, line in (("aten.addmm.default", 1), ("aten.relu.default", 2), ("aten.threshold_backward.default", 2), ("aten.mm.default", 1)):
+        for name, line in (("aten.addmm.default", 1), ("aten.relu.default", 2), ("aten.threshold_backward.default", 2),
+                           ("aten.mm.default", 1)):
             self.assertEqual(lines[name].split("/")[-1], f"torch_check.py:{first + line} in forward", name)
 
     def test_the_users_tensors_stay_as_they_are(self):
@@ -990,7 +1053,8 @@ class Capture(unittest.TestCase):
             model, x = nn.Linear(8, 1), torch.randn(4, 8)
             parameters = {name: value.detach() for name, value in model.named_parameters()}
             with tidemark_torch.capture(None, real=real) as session:
-                torch.func.jvp(lambda values: torch.func.functional_call(model, values, x).sum(), (parameters,), (parameters,))
+                torch.func.jvp(lambda values: torch.func.functional_call(model, values, x).sum(), (parameters,),
+                               (parameters,))
             return len(session.graph.ops)
         self.assertRaisesRegex(tidemark_torch.CaptureError, "tidemark_torch.fake.*real=True", step, False)
         nn.Linear(8, 1)(torch.randn(4, 8)).sum().backward()   # PyTorch trains on
@@ -1033,7 +1097,8 @@ class Capture(unittest.TestCase):
             step()
             before = [p.grad.data_ptr() for p in model.parameters()]
             graph = capture_step(None, step, real=real, warm=False)
-            release = next(op for op in graph.ops.values() if op["op"] == "tidemark.release" and len(op["in"]) == len(before))
+            release = next(op for op in graph.ops.values() if op["op"] == "tidemark.release"
+                           and len(op["in"]) == len(before))
             self.assertEqual({graph.tensors[name]["kind"] for name in release["in"]}, {"gradient"})
             live = graph.live_bytes(list(graph.ops), workspace=False)
             self.assertGreaterEqual(live[0], graph.persistent_bytes() + size)
@@ -1043,7 +1108,8 @@ class Capture(unittest.TestCase):
                 write_graph(f"{folder}/step.jsonl", graph)
                 with open(f"{folder}/plan.json", "w", encoding="utf-8") as text:
                     json.dump(planned(f"{folder}/step.jsonl", "batch=8"), text)
-                subprocess.run([os.environ["TIDEMARK"], "check", f"{folder}/step.jsonl", f"{folder}/plan.json"], check=True, stdout=subprocess.DEVNULL)
+                subprocess.run([os.environ["TIDEMARK"], "check", f"{folder}/step.jsonl", f"{folder}/plan.json"],
+                               check=True, stdout=subprocess.DEVNULL)
             self.assertTrue(real or [p.grad.data_ptr() for p in model.parameters()] == before)
 
     def test_numbers_in_texts_are_those_of_item(self):
@@ -1070,7 +1136,8 @@ class Capture(unittest.TestCase):
             image = nn.Conv2d(3, 4, 3).half().to(memory_format=torch.channels_last)
         self.assertEqual((image.weight.dtype, image.weight.stride()), (torch.float16, (27, 1, 9, 3)))
         graph = capture_step(None, with_loss(model, torch.optim.SGD(model.parameters()), x.bfloat16(), y), warm=False)
-        self.assertEqual({record["dtype"] for record in graph.tensors.values() if record["kind"] == "parameter"}, {"bf16"})
+        self.assertEqual({record["dtype"] for record in graph.tensors.values() if record["kind"] == "parameter"},
+                         {"bf16"})
 
     def test_forward_only(self):
         model = torch_steps.network()
@@ -1116,7 +1183,8 @@ class Capture(unittest.TestCase):
         self.assertRaisesRegex(ValueError, "no option 'steam'", lambda: tidemark(None, [], {"steam": 1}))
 
     def test_errors_are_one_line(self):
-        for words, said in ((["no_such_model"], "--list"), (["nofile.py:f"], "no such file"), (["mlp", "--optimizer", "x"], "no optimizer")):
+        for words, said in ((["no_such_model"], "--list"), (["nofile.py:f"], "no such file"),
+                            (["mlp", "--optimizer", "x"], "no optimizer")):
             run = subprocess.run([sys.executable, "-m", "tidemark_torch", *words], stderr=subprocess.PIPE, text=True,
                                  env={key: value for key, value in os.environ.items() if key != "LD_PRELOAD"})
             self.assertEqual(run.returncode, 3)
@@ -1133,19 +1201,24 @@ class Capture(unittest.TestCase):
             network = torch_steps.network()
             torch.export.save(torch.export.export(network, (torch_steps.batch()[0],)), f"{folder}/net.pt2")
             graph = capture_step(None, TrainingStep(*build(f"{folder}/net.pt2", Size())))
-            held = [tensor["bytes"] for tensor in graph.tensors.values() if tensor["kind"] == "parameter" and "alias" not in tensor]
+            held = [tensor["bytes"] for tensor in graph.tensors.values() if tensor["kind"] == "parameter"
+                    and "alias" not in tensor]
             self.assertEqual(sum(held), sum(4 * p.numel() for p in network.parameters()))
             with open(f"{folder}/config.json", "w", encoding="utf-8") as text:
                 json.dump({"model_type": "nothing"}, text)
             if LONG and importlib.util.find_spec("transformers"):
-                self.assertRaisesRegex(tidemark_torch.CaptureError, "doesn't read it", build, f"{folder}/config.json", Size())
+                self.assertRaisesRegex(tidemark_torch.CaptureError, "doesn't read it", build, f"{folder}/config.json",
+                                       Size())
                 with open(f"{folder}/config.json", "w", encoding="utf-8") as text:
-                    json.dump({"model_type": "lfm2", "architectures": ["Lfm2ForCausalLM"], "hidden_size": 64, "intermediate_size": 128,
-                               "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 99,
+                    json.dump({"model_type": "lfm2", "architectures": ["Lfm2ForCausalLM"], "hidden_size": 64,
+                               "intermediate_size": 128,
+                               "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+                               "vocab_size": 99,
                                "layer_types": ["conv", "full_attention"], "pad_token_id": 0}, text)
                 with fake():
                     graph = capture_step(None, TrainingStep(*build(folder, Size(seq=16))))
-                self.assertIn([99, 64], [tensor["shape"] for tensor in graph.tensors.values() if tensor["kind"] == "parameter"])
+                self.assertIn([99, 64],
+                              [tensor["shape"] for tensor in graph.tensors.values() if tensor["kind"] == "parameter"])
 
     def test_a_failure_after_an_assumption_names_it(self):
         def step():
@@ -1155,7 +1228,8 @@ class Capture(unittest.TestCase):
         self.assertRaisesRegex(tidemark_torch.CaptureError, r"item\(\) gives 0.*--hint item=N", step)
 
     def test_boxes_name_pictures_that_are_there(self):
-        tensors = [{"id": name, "shape": shape, "dtype": "f32", "kind": "input"} for name, shape in (("pictures", [2, 3, 8, 8]), ("boxes", [4, 5]))]
+        tensors = [{"id": name, "shape": shape, "dtype": "f32", "kind": "input"}
+                   for name, shape in (("pictures", [2, 3, 8, 8]), ("boxes", [4, 5]))]
         tensors += [{"id": "pooled", "shape": [4, 3, 2, 2], "dtype": "f32", "kind": "activation"}]
         set_values(tensors, [{"op": "torchvision.roi_align.default", "in": ["pictures", "boxes"], "out": ["pooled"],
                               "args": [{"t": "pictures"}, {"t": "boxes"}, 1.0, 2, 2, -1, False]}])

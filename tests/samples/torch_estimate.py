@@ -48,7 +48,8 @@ class Estimates(unittest.TestCase):
             from_file = tidemark_torch.estimate(path, limit="rtx4090-24gb")
         found = tidemark_torch.estimate(step, limit="rtx4090-24gb")
         self.assertEqual(found, from_file)
-        self.assertEqual((found.needed_bytes, found.peak_bytes), (memory["needed_bytes"], graph.peak_bytes(list(graph.ops))))
+        self.assertEqual((found.needed_bytes, found.peak_bytes),
+                         (memory["needed_bytes"], graph.peak_bytes(list(graph.ops))))
         self.assertTrue(found.fits)
         self.assertEqual(found.changes, [])
         self.assertIn("FITS", str(found))
@@ -68,22 +69,28 @@ class Estimates(unittest.TestCase):
                 return [loss] + [nn.functional.mse_loss(model(x), x) for _ in range(2 if validates else 0)]
             return step
         with tidemark_torch.fake():
-            plain, validates, retains = (tidemark_torch.estimate(step_that(**kind)) for kind in ({}, {"validates": True}, {"retains": True}))
+            plain, validates, retains = (tidemark_torch.estimate(step_that(**kind))
+                                         for kind in ({}, {"validates": True}, {"retains": True}))
         kept = 2 * 4 * (4 * 2 * 4096 * 512 + 5 * 4096 * 64)    # what GELUs and layers read again, the loss its prediction; mse_loss makes another
         self.assertEqual(plain.advice, [])
         self.assertEqual(len(validates.advice), 1)
-        self.assertRegex(validates.advice[0], rf"^no backward pass follows 2 losses \(.*torch_estimate.py:\d+ in <listcomp>\), and their graphs keep {kept / 2**20:.1f} MiB")
+        self.assertRegex(validates.advice[0],
+                         rf"^no backward pass follows 2 losses \(.*torch_estimate.py:\d+ in <listcomp>\), and their graphs keep {kept / 2**20:.1f} MiB")
         self.assertIn(validates.advice[0], str(validates))
-        self.assertEqual(retains.advice, ["the graph is kept after its backward pass: 60.0 MiB stay that retain_graph=False lets go"])   # but what the op reads
+        self.assertEqual(retains.advice,
+                         ["the graph is kept after its backward pass: 60.0 MiB stay that retain_graph=False lets go"])   # but what the op reads
 
     def test_an_optimizer_s_temporaries_are_said(self):
         def advice(**options):
             layers = [nn.Linear(512, 512) for _ in range(8)]
             model, x = nn.Sequential(*layers), torch.randn(1, 512)
             with tidemark_torch.fake():
-                return tidemark_torch.estimate(torch_state_steps.trains(model, torch.optim.Adam(model.parameters(), **options), lambda: model(x).mean())).advice
-        self.assertEqual(advice(foreach=True), ["the optimizer's temporaries take 8.0 MiB at the peak: fused=True makes none, foreach=False at most 3.0 MiB"])
-        self.assertEqual(advice(foreach=False), ["the optimizer's temporaries take 2.0 MiB at the peak: fused=True makes none"])
+                return tidemark_torch.estimate(torch_state_steps.trains(
+                    model, torch.optim.Adam(model.parameters(), **options), lambda: model(x).mean())).advice
+        self.assertEqual(advice(foreach=True),
+                         ["the optimizer's temporaries take 8.0 MiB at the peak: fused=True makes none, foreach=False at most 3.0 MiB"])
+        self.assertEqual(advice(foreach=False),
+                         ["the optimizer's temporaries take 2.0 MiB at the peak: fused=True makes none"])
         self.assertEqual(advice(fused=True), [])
 
     def test_what_is_at_the_peak_adds_up(self):
@@ -130,7 +137,8 @@ class OutOfMemory(unittest.TestCase):
         found = oom.read_oom(NEW)
         self.assertEqual(found["asked"], 2 * 2**30)
         self.assertEqual({name: round(size / 2**30, 2) for name, size in found.items()},
-                         {"asked": 2.0, "total": 23.64, "free": 1.05, "in_use": 22.58, "allocated": 19.8, "reserved": 2.33})
+                         {"asked": 2.0, "total": 23.64, "free": 1.05, "in_use": 22.58, "allocated": 19.8,
+                          "reserved": 2.33})
         self.assertEqual(oom.read_oom(OLD)["asked"], 20 * 2**20)
         self.assertEqual(oom.read_oom("no figures"), {})
 
@@ -185,7 +193,8 @@ class Parts(unittest.TestCase):
     def test_steps_of_optimizers(self):
         with tidemark_torch.fake():
             small, large = nn.Linear(16, 16), nn.Linear(512, 512)
-            pairs = [(net, torch.optim.Adam(net.parameters()), torch.randn(4, net.in_features)) for net in (small, large)]
+            pairs = [(net, torch.optim.Adam(net.parameters()), torch.randn(4, net.in_features))
+                     for net in (small, large)]
 
             def step():
                 for net, optimizer, x in pairs:
@@ -193,7 +202,8 @@ class Parts(unittest.TestCase):
                     optimizer.step()
                     optimizer.zero_grad()
             _, live, found = self.parts_of(step)
-            one = self.parts_of(lambda: [pairs[0][0](pairs[0][2]).square().mean().backward(), pairs[0][1].step(), pairs[0][1].zero_grad()])[2]
+            one = self.parts_of(lambda: [pairs[0][0](pairs[0][2]).square().mean().backward(), pairs[0][1].step(),
+                                         pairs[0][1].zero_grad()])[2]
         self.assertEqual(list(found.parts), ["step 1", "step 2"])
         self.assertEqual(max(found.parts.values()), max(live.values()))
         self.assertLess(found.parts["step 1"], found.parts["step 2"])
@@ -203,19 +213,23 @@ class Parts(unittest.TestCase):
 class Trainers(unittest.TestCase):
     """Callbacks plan before training, and change nothing."""
 
-    @unittest.skipUnless(importlib.util.find_spec("transformers") and importlib.util.find_spec("accelerate"), "no transformers")
+    @unittest.skipUnless(importlib.util.find_spec("transformers") and importlib.util.find_spec("accelerate"),
+                         "no transformers")
     def test_the_trainer_of_transformers(self):
         from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
         ids = torch.arange(32) % 100
 
         def train(*callbacks):
             torch.manual_seed(0)
-            model = GPT2LMHeadModel(GPT2Config(n_layer=1, n_head=2, n_embd=32, vocab_size=100, n_positions=32, resid_pdrop=0,
+            model = GPT2LMHeadModel(GPT2Config(n_layer=1, n_head=2, n_embd=32, vocab_size=100, n_positions=32,
+                                               resid_pdrop=0,
                                                embd_pdrop=0, attn_pdrop=0, bos_token_id=1, eos_token_id=1))
             with tempfile.TemporaryDirectory() as folder:
                 options = TrainingArguments(output_dir=folder, per_device_train_batch_size=2, max_steps=2, report_to=[],
-                                            use_cpu=True, save_strategy="no", disable_tqdm=True, gradient_accumulation_steps=2)
-                Trainer(model, options, train_dataset=[{"input_ids": ids, "labels": ids}] * 8, callbacks=list(callbacks)).train()
+                                            use_cpu=True, save_strategy="no", disable_tqdm=True,
+                                            gradient_accumulation_steps=2)
+                Trainer(model, options, train_dataset=[{"input_ids": ids, "labels": ids}] * 8,
+                        callbacks=list(callbacks)).train()
             return model.transformer.wte.weight.detach()
         out = io.StringIO()
         planned = train(tidemark_torch.trainer_callback(limit="1GiB", out=out))

@@ -50,7 +50,8 @@ def ranked(folder):
             continue
         model, inputs = made(f"{folder}/{name}")
         whole = sum(p.numel() for p in model.parameters())
-        step = tidemark_torch.apply(f"{folder}/{name}/plan.json", f"{folder}/{name}/rank.jsonl").step(model, torch.optim.SGD(model.parameters(), lr=0.1))
+        step = tidemark_torch.apply(f"{folder}/{name}/plan.json", f"{folder}/{name}/rank.jsonl").step(
+            model, torch.optim.SGD(model.parameters(), lr=0.1))
         found[name] = [step(*inputs).item() for _ in range(3)], whole - sum(p.numel() for p in model.parameters())
     return found
 
@@ -58,7 +59,8 @@ def ranked(folder):
 def peak(folder):
     """Bytes that a rank's step takes beside what persists. Nobody answers: collectives are none."""
     model, inputs = made(folder)
-    step = tidemark_torch.apply(f"{folder}/plan.json", f"{folder}/rank.jsonl").step(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    step = tidemark_torch.apply(f"{folder}/plan.json", f"{folder}/rank.jsonl").step(
+        model, torch.optim.SGD(model.parameters(), lr=0.1))
     step(*inputs)
     return allocator_peak(lambda: step(*inputs))
 
@@ -94,10 +96,12 @@ def main():
     if what == "peak":
         from torch.testing._internal.distributed.fake_pg import FakeStore
         dist.init_process_group("fake", rank=0, world_size=RANKS, store=FakeStore())
-        print(json.dumps({name: peak(f"{folder}/{name}") for name in sorted(os.listdir(folder)) if os.path.isdir(f"{folder}/{name}")}), flush=True)
+        print(json.dumps({name: peak(f"{folder}/{name}") for name in sorted(os.listdir(folder))
+                          if os.path.isdir(f"{folder}/{name}")}), flush=True)
         os._exit(0)
     dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=RANKS)
-    said = placements(folder) if what == "placements" else ranked(folder) if what == "ranked" else pipeline(folder, rank)
+    said = placements(folder) if what == "placements" else ranked(folder) if what == "ranked" else pipeline(
+        folder, rank)
     print(json.dumps(said), flush=True)
     dist.barrier()
     os._exit(0)

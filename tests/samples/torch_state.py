@@ -304,18 +304,22 @@ class Adapters(unittest.TestCase):
             torch.testing.assert_close(grad, torch.ones(6, 40) @ weight)
         self.assertEqual(adapters.Nf4(linear).weight.nbytes, 96 * 40 // 2)
 
-    @unittest.skipUnless(importlib.util.find_spec("peft") and importlib.util.find_spec("transformers"), "needs peft and transformers")
+    @unittest.skipUnless(importlib.util.find_spec("peft") and importlib.util.find_spec("transformers"),
+                         "needs peft and transformers")
     def test_adapters_are_those_of_peft(self):
         import peft
         from tidemark_torch.models import Size
         from tidemark_torch.zoo import build
-        for name in ("hf:llama:num_hidden_layers=1,hidden_size=64,intermediate_size=96,num_attention_heads=4,vocab_size=99",
+        for name in (
+            "hf:llama:num_hidden_layers=1,hidden_size=64,intermediate_size=96,num_attention_heads=4,vocab_size=99",
                      "hf:gpt2:n_layer=1,n_embd=48,n_head=4,vocab_size=99,bos_token_id=0,eos_token_id=0"):
             with fake():
                 ours = adapters.with_adapters(build(name, Size(1, 8))[0], 4)
-                theirs = peft.get_peft_model(build(name, Size(1, 8))[0], peft.LoraConfig(r=4, target_modules="all-linear"))
+                theirs = peft.get_peft_model(build(name, Size(1, 8))[0],
+                                             peft.LoraConfig(r=4, target_modules="all-linear"))
                 packed = adapters.with_adapters(build(name, Size(1, 8))[0], 4, "attention", "nf4")
-            trained = [[key for key, value in model.named_parameters() if value.requires_grad] for model in (ours, theirs, packed)]
+            trained = [[key for key, value in model.named_parameters() if value.requires_grad]
+                       for model in (ours, theirs, packed)]
             self.assertEqual(trained[0], trained[1])
             self.assertEqual(trained[2], [key for key in trained[0] if "attn" in key])
 
@@ -344,7 +348,8 @@ class Autocast(unittest.TestCase):
             def step():
                 with torch.autocast(device, torch.bfloat16):
                     y = linear(x)
-                    seen.update(linear=y, softmax=y.softmax(1), norm=F.layer_norm(y, (8,)), power=y ** 2, sum=y.sum(0), gelu=F.gelu(y),
+                    seen.update(linear=y, softmax=y.softmax(1), norm=F.layer_norm(y, (8,)), power=y ** 2, sum=y.sum(0),
+                                gelu=F.gelu(y),
                                 outside=torch.sin(y))
                     loss = sum(value.float().mean() for value in seen.values())
                 loss.backward()
@@ -379,7 +384,8 @@ class Autocast(unittest.TestCase):
             warnings.simplefilter("ignore")     # PyTorch's own, that there is no GPU
             graph = captured(torch.autocast("cuda", torch.bfloat16))
         self.assertIn("made before the capture is off", " ".join(graph.head["assumed"]))
-        self.assertEqual((seen[0], seen[-1], torch.bfloat16 in seen[len(seen) // 3:2 * len(seen) // 3]), (torch.bfloat16, torch.float32, True))
+        self.assertEqual((seen[0], seen[-1], torch.bfloat16 in seen[len(seen) // 3:2 * len(seen) // 3]),
+                         (torch.bfloat16, torch.float32, True))
 
 
 class Names(unittest.TestCase):
@@ -400,13 +406,15 @@ class Optimizers(unittest.TestCase):
     """State of those that the command line makes."""
 
     def test_muon_keeps_one_number_of_matrices_and_lion_of_all(self):
-        for name, numbers in (("lion", 40 * 16 + 16 * 16 + 16 + 40 * 16 + 40), ("muon", 16 * 16 + 2 * (40 * 16 + 16 + 40 * 16 + 40))):
+        for name, numbers in (("lion", 40 * 16 + 16 * 16 + 16 + 40 * 16 + 40),
+                              ("muon", 16 * 16 + 2 * (40 * 16 + 16 + 40 * 16 + 40))):
             if OPTIMIZERS[name][0] is None:
                 continue
             with fake():
                 model = nn.Sequential(nn.Embedding(40, 16), nn.Linear(16, 16), nn.Linear(16, 40))
                 graph = capture_step(None, TrainingStep(model, (torch.zeros(8, dtype=torch.int64),), name))
-            state = [record for record in graph.tensors.values() if record["kind"] == "optimizer" and record["shape"] and "alias" not in record]
+            state = [record for record in graph.tensors.values() if record["kind"] == "optimizer" and record["shape"]
+                     and "alias" not in record]
             self.assertEqual(sum(record["bytes"] for record in state), 4 * numbers, name)
 
     def test_a_number_of_a_fake_weight_is_refused_with_the_way_out(self):

@@ -30,7 +30,8 @@ def batch(size=256):
 
 def gan():
     """Two networks that take turns."""
-    make, judge = nn.Sequential(nn.Linear(16, 128), nn.ReLU(), nn.Linear(128, 64)), nn.Sequential(nn.Linear(64, 128), nn.LeakyReLU(), nn.Linear(128, 1))
+    make, judge = nn.Sequential(nn.Linear(16, 128), nn.ReLU(), nn.Linear(128, 64)), nn.Sequential(
+        nn.Linear(64, 128), nn.LeakyReLU(), nn.Linear(128, 1))
     first, second = torch.optim.Adam(make.parameters()), torch.optim.Adam(judge.parameters())
     real = torch.randn(128, 64)
 
@@ -146,7 +147,8 @@ class Checkpointed(nn.Module):
 
     def __init__(self, dropout=0.0):
         super().__init__()
-        self.blocks = nn.ModuleList([nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Dropout(dropout), nn.Linear(256, 64)) for _ in range(4)])
+        self.blocks = nn.ModuleList([nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Dropout(dropout),
+                                                   nn.Linear(256, 64)) for _ in range(4)])
 
     def forward(self, x):
         x = x * 1.0
@@ -291,7 +293,8 @@ class Lstm(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.embedding, self.lstm, self.out = nn.Embedding(50, 24), nn.LSTM(24, 40, 2, bidirectional=True), nn.Linear(80, 50)
+        self.embedding, self.lstm, self.out = nn.Embedding(50, 24), nn.LSTM(24, 40, 2, bidirectional=True), nn.Linear(
+            80, 50)
 
     def forward(self, ids):
         y, (hidden, cell) = self.lstm(self.embedding(ids))
@@ -368,13 +371,15 @@ def filled():
 
 def transposed():
     """A decoder of transposed convolutions."""
-    model = nn.Sequential(nn.ConvTranspose2d(16, 32, 4, 2, 1), nn.BatchNorm2d(32), nn.ReLU(), nn.ConvTranspose2d(32, 3, 4, 2, 1))
+    model = nn.Sequential(nn.ConvTranspose2d(16, 32, 4, 2, 1), nn.BatchNorm2d(32), nn.ReLU(),
+                          nn.ConvTranspose2d(32, 3, 4, 2, 1))
     return model, (torch.randn(2, 16, 16, 16),)
 
 
 def upsampled():
     """Bilinear and nearest upsampling."""
-    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Upsample(scale_factor=2), nn.Conv2d(8, 8, 3), nn.Upsample(scale_factor=2, mode="bilinear"))
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Upsample(scale_factor=2), nn.Conv2d(8, 8, 3),
+                          nn.Upsample(scale_factor=2, mode="bilinear"))
     return model, (torch.randn(2, 3, 16, 16),)
 
 
@@ -382,7 +387,8 @@ def scheduled():
     """A learning-rate schedule and an exponential average of the weights."""
     model, (x, y) = network(), batch()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    schedule, average = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10), copy.deepcopy(model).requires_grad_(False)
+    schedule, average = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10), copy.deepcopy(model).requires_grad_(
+        False)
 
     def step():
         loss = F.cross_entropy(model(x), y)
@@ -449,7 +455,8 @@ class Images(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.body = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.Conv2d(32, 32, 3, stride=2, padding=1, groups=4), nn.GroupNorm(4, 32),
+        self.body = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(),
+                                  nn.Conv2d(32, 32, 3, stride=2, padding=1, groups=4), nn.GroupNorm(4, 32),
                                   nn.ReLU(), nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 16))
 
     def forward(self, x, y):

@@ -81,7 +81,8 @@ def main():
         from .kernels import measure_workspace
         kinds, failed = measure_workspace(graph)
         write_graph(path, graph)
-        print(f"workspace: {kinds} kinds of calls run alone" + (f"; {failed} of them couldn't be, their workspace is unknown" if failed else ""),
+        print(f"workspace: {kinds} kinds of calls run alone" +
+              (f"; {failed} of them couldn't be, their workspace is unknown" if failed else ""),
               file=sys.stderr)
     order = list(graph.ops)
     print(f"{path}: {len(order)} ops, {len(graph.tensors)} tensors, program order's peak "

@@ -15,7 +15,8 @@ from .errors import CaptureError
 BLOCK, BLOCKS = 64, 256
 BASES = ("f32", "bf16", "f16", "nf4", "int8")
 # The quantiles of a normal distribution that 4 bits stand for (QLoRA, appendix E).
-NF4 = (-1.0, -0.6961928, -0.5250731, -0.3949175, -0.2844414, -0.1847734, -0.0910500, 0.0, 0.0795803, 0.1609302, 0.2461123,
+NF4 = (-1.0, -0.6961928, -0.5250731, -0.3949175, -0.2844414, -0.1847734, -0.0910500, 0.0, 0.0795803, 0.1609302,
+       0.2461123,
        0.3379152, 0.4407098, 0.5626170, 0.7229568, 1.0)
 
 
@@ -97,7 +98,8 @@ class Nf4(nn.Linear):
         offset = scale.mean()
         second = in_blocks(scale - offset, BLOCKS)
         largest = second.abs().amax(1).clamp(min=1e-12)
-        self.register_buffer("scale", ((second / largest[:, None] * 127).round() + 128).to(torch.uint8).flatten()[:len(scale)])
+        self.register_buffer("scale",
+                             ((second / largest[:, None] * 127).round() + 128).to(torch.uint8).flatten()[:len(scale)])
         self.register_buffer("scale_of_scales", largest / 127)
         self.register_buffer("offset", offset)
         self.bias = linear.bias
@@ -191,5 +193,6 @@ def with_adapters(model, rank, target="all", base="bf16"):
         pack(model, names, base)
     wanted = [name for name in names if target == "all" or re.search("attn|attention", name, re.IGNORECASE)]
     if not wanted:
-        raise CaptureError("the model has no linear layer" + (" whose name says attention: use --target all" if names else ""))
+        raise CaptureError("the model has no linear layer" +
+                           (" whose name says attention: use --target all" if names else ""))
     return peft.get_peft_model(model, peft.LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=wanted))

@@ -66,7 +66,8 @@ class Applied:
         graph, order = self.graph, self.order
         lacking = [name for name in order if name not in graph.ops]
         if lacking:
-            raise CaptureError(f"the plan runs {lacking[0]}, which the graph lacks: give the graph as planned, which `tidemark "
+            raise CaptureError(
+                f"the plan runs {lacking[0]}, which the graph lacks: give the graph as planned, which `tidemark "
                                "export GRAPH --as native --stage device` writes with the plan's settings")
         if graph.head.get("mesh"):
             from .ranked import RankStep

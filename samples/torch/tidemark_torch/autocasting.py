@@ -68,7 +68,8 @@ def casting(operator, dtype_of):
 
 
 def widest(args):
-    return torch.float32 if any(eligible(value) and value.dtype == torch.float32 for value in torch.utils._pytree.tree_leaves(args)) \
+    return torch.float32 if any(eligible(value)
+                                and value.dtype == torch.float32 for value in torch.utils._pytree.tree_leaves(args)) \
         else torch.get_autocast_dtype("cpu")
 
 
@@ -77,7 +78,8 @@ def with_dtype(operator):
     call = below(operator)
 
     def run(*args, **kwargs):
-        if eligible(args[0]) and kwargs.get("dtype") is None and not any(isinstance(value, torch.dtype) for value in args):
+        if eligible(args[0]) and kwargs.get("dtype") is None and not any(isinstance(value, torch.dtype)
+                                                                         for value in args):
             kwargs["dtype"] = torch.float32
         return call(*args, **kwargs)
     return run

@@ -65,9 +65,11 @@ def first_difference(ours, theirs):
         for a, b in zip(one.values(), other.values()):
             same = all(a.get(key) == b.get(key) for key in ALIKE[kind])
             if kind == "tensor" and same:
-                same = len(a["shape"]) == len(b["shape"]) and ("alias" in a or a["kind"] not in PERSISTENT - {"input", "buffer", "constant"} or a["shape"] == b["shape"])
+                same = len(a["shape"]) == len(b["shape"]) and ("alias" in a or a["kind"] not in PERSISTENT - {
+                    "input", "buffer", "constant"} or a["shape"] == b["shape"])
             if kind == "op" and same:
-                same = without_numbers([a.get("args"), a.get("kwargs")]) == without_numbers([b.get("args"), b.get("kwargs")])
+                same = without_numbers([a.get("args"), a.get("kwargs")]) == without_numbers(
+                    [b.get("args"), b.get("kwargs")])
             if not same:
                 return f"{kind} {a['id']}"
         if len(one) != len(other):
@@ -104,7 +106,8 @@ def times(value, factor):
 def on_the_line(single, first, less):
     """True where a step of one sample is that of more samples with so many less."""
     return first_difference(single, first) is None and \
-        all(grown(one, several) == times(several.get("per_sample", {}), less) for grown, one, several in records(single, first))
+        all(grown(one, several) == times(several.get("per_sample", {}), less)
+            for grown, one, several in records(single, first))
 
 
 def join(batch, captures, why):
@@ -162,7 +165,8 @@ def inferred(graph, batch, why):
     """Says in a graph why nobody knows how it grows."""
     unknown = any(text.startswith(UNKNOWN) for text in graph.head.get("read", {}).get("assumed", []))
     graph.head.update(batch=batch)
-    graph.head.setdefault("assumed", []).append(f"{' '.join(why.split())[:300]}. At other batches, which extents are samples is inferred")
+    graph.head.setdefault("assumed", []).append(
+        f"{' '.join(why.split())[:300]}. At other batches, which extents are samples is inferred")
     say(graph.head, graph.ops.values(), not unknown)
 
 

@@ -131,7 +131,8 @@ class Checkpointed:
             self.modules.append(module)
             self.wrap(module, Policy(decisions.of_region(path)))
         if not self.paths:
-            raise CaptureError("no module of this model holds what the plan recomputes: pass the module whose step was captured")
+            raise CaptureError(
+                "no module of this model holds what the plan recomputes: pass the module whose step was captured")
 
     @staticmethod
     def wrap(module, policy):
@@ -141,7 +142,8 @@ class Checkpointed:
         def checkpointed(*args, **kwargs):
             if not torch.is_grad_enabled():
                 return forward(*args, **kwargs)
-            return torch_checkpoint.checkpoint(forward, *args, use_reentrant=False, context_fn=policy.contexts, **kwargs)
+            return torch_checkpoint.checkpoint(forward, *args, use_reentrant=False, context_fn=policy.contexts,
+                                               **kwargs)
         module.forward = checkpointed
 
     def undo(self):

@@ -26,7 +26,8 @@ class Chunked(Localized):
         self.tensors, self.sizes = graph.tensors, []
         losses = [op for name, op in graph.ops.items() if CHUNK.search(name) and op["op"].startswith(NLL_FORWARD)]
         self.ignored = {op["args"][4] for op in losses if "args" in op}
-        self.ops = {name: self.of_chunk(op) if CHUNK.search(name) and "args" in op else self.made(op) for name, op in graph.ops.items()}
+        self.ops = {name: self.of_chunk(op) if CHUNK.search(name)
+                    and "args" in op else self.made(op) for name, op in graph.ops.items()}
 
     def of_chunk(self, op):
         """A chunk's op with its own names and sizes."""
@@ -86,8 +87,10 @@ def typed(_, given, first):
 
 
 CALLS = {
-    "aten.ones.default": lambda _, __, first: ([list(first["shape"])], {"dtype": {"torch": WORDS[first["dtype"]]}, "device": "cpu"}),
-    "aten.split.Tensor": Chunked.split, "aten.ne.Scalar": Chunked.counts, "aten.sum.default": plain, "aten.add.Tensor": plain,
+    "aten.ones.default": lambda _, __, first: ([list(first["shape"])],
+                                               {"dtype": {"torch": WORDS[first["dtype"]]}, "device": "cpu"}),
+    "aten.split.Tensor": Chunked.split, "aten.ne.Scalar": Chunked.counts, "aten.sum.default": plain,
+    "aten.add.Tensor": plain,
     "aten.add_.Tensor": plain, "aten.mul.Tensor": plain, "aten.addmm_.default": plain, "aten._to_copy.default": typed,
     "aten.div.Tensor": lambda _, given, __: (given[1:], {}),
     "aten.clone.default": lambda _, given, __: (given, {"memory_format": {"torch": "contiguous_format"}}),

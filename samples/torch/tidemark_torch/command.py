@@ -13,7 +13,8 @@ LONGEST = 100     # letters of a model that a graph's name has: it becomes a fil
 
 def add_step_options(parser):
     """The options that say which step."""
-    parser.add_argument("model", nargs="?", help="FILE.py:FUNCTION, torchvision:NAME, timm:NAME, hf:NAME, config.json, FILE.pt2 or a name of --list")
+    parser.add_argument("model", nargs="?",
+                        help="FILE.py:FUNCTION, torchvision:NAME, timm:NAME, hf:NAME, config.json, FILE.pt2 or a name of --list")
     parser.add_argument("--list", action="store_true", help="print the names that need no prefix")
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--seq", type=int, help="tokens (language models)")
@@ -22,7 +23,8 @@ def add_step_options(parser):
     parser.add_argument("--image", type=int, help="height and width in pixels (image models)")
     parser.add_argument("--optimizer", default="adam",
                         help="none sgd momentum adam adamw muon lion adafactor rmsprop adagrad adamax adadelta nadam radam asgd rprop")
-    parser.add_argument("--foreach", choices=["yes", "no"], help="multi-tensor updates; as PyTorch would choose by default")
+    parser.add_argument("--foreach", choices=["yes", "no"],
+                        help="multi-tensor updates; as PyTorch would choose by default")
     parser.add_argument("--fused", choices=["yes", "no"], help="fused updates; as PyTorch would choose by default")
     parser.add_argument("--autocast", choices=["bf16", "fp16"], help="mixed precision by torch.autocast, as on a GPU")
     parser.add_argument("--mode", choices=["train", "forward", "eval"], default="train",
@@ -31,8 +33,10 @@ def add_step_options(parser):
     parser.add_argument("--clip", type=float, help="clip the gradients' norm to this")
     parser.add_argument("--keep-gradients", action="store_true", help="zero_grad(set_to_none=False)")
     parser.add_argument("--dtype", choices=["f32", "bf16", "f16"], help="of parameters and inputs")
-    parser.add_argument("--checkpoint", action="store_true", help="activation checkpointing, as models of transformers switch it on")
-    parser.add_argument("--lora", type=int, metavar="RANK", help="freeze the model and train adapters of this rank, as peft does")
+    parser.add_argument("--checkpoint", action="store_true",
+                        help="activation checkpointing, as models of transformers switch it on")
+    parser.add_argument("--lora", type=int, metavar="RANK",
+                        help="freeze the model and train adapters of this rank, as peft does")
     parser.add_argument("--target", choices=["attention", "all"], default="all",
                         help="with --lora: which linear layers get adapters; never the output layer")
     parser.add_argument("--base", choices=["f32", "bf16", "f16", "nf4", "int8"],
@@ -55,7 +59,8 @@ def make_step(options, batch=None):
     size = Size(batch or options.batch, options.seq, options.layers, options.hidden, options.image)
     before = torch.get_default_dtype()
     dtype = options.dtype or (options.base or "bf16" if options.lora else None)
-    kinds = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "nf4": torch.bfloat16, "int8": torch.bfloat16}
+    kinds = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "nf4": torch.bfloat16,
+             "int8": torch.bfloat16}
     torch.set_default_dtype(kinds.get(dtype, before))
     try:
         made = build_somehow(build, options.model, size)
@@ -66,7 +71,8 @@ def make_step(options, batch=None):
             raise CaptureError(f"{options.model} is a whole step: --lora and --checkpoint need (module, inputs)")
         return made, graph_name(options, size)
     made = (fine_tuned(made[0], options), *made[1:])
-    step = TrainingStep(*made, options.optimizer, yes(options.foreach), yes(options.fused), options.autocast, options.mode,
+    step = TrainingStep(*made, options.optimizer, yes(options.foreach), yes(options.fused), options.autocast,
+                        options.mode,
                         options.accumulate, options.clip, not options.keep_gradients)
     return step, graph_name(options, size)
 
@@ -77,7 +83,8 @@ def fine_tuned(module, options):
         raise CaptureError("--base and --target need --lora RANK")
     if options.checkpoint:
         if not hasattr(module, "gradient_checkpointing_enable"):
-            raise CaptureError(f"{type(module).__name__} can't switch checkpointing on: --checkpoint is for models of transformers")
+            raise CaptureError(
+                f"{type(module).__name__} can't switch checkpointing on: --checkpoint is for models of transformers")
         module.gradient_checkpointing_enable()
     if not options.lora:
         return module
@@ -107,9 +114,11 @@ def graph_name(options, size):
     stem = options.model.rpartition(":")[2] if ".py:" in options.model else path.stem if os.path.exists(path) else \
         options.model.partition(":")[2] or options.model      # os.path: such words may be longer than a file's name
     words = [stem.replace("/", "_")[:LONGEST], f"b{size.batch}"]
-    words += [f"{letter}{value}" for letter, value in (("s", size.seq), ("l", size.layers), ("h", size.hidden), ("i", size.image)) if value]
+    words += [f"{letter}{value}" for letter, value in (("s", size.seq), ("l", size.layers), ("h", size.hidden),
+                                                       ("i", size.image)) if value]
     words += [options.optimizer if options.mode == "train" else options.mode]
-    words += [word for word, wanted in (("foreach", options.foreach == "yes"), ("fused", options.fused == "yes")) if wanted]
+    words += [word for word, wanted in (("foreach", options.foreach == "yes"), ("fused", options.fused == "yes"))
+              if wanted]
     words += [options.autocast] if options.autocast else []
     words += [f"lora{options.lora}", options.target, options.base or "bf16"] if options.lora else []
     return "_".join(words + (["checkpoint"] if options.checkpoint else []))

@@ -60,7 +60,8 @@ class Placements:
         shard = plan.get("shard") or {}
         self.mesh, self.of = shard.get("mesh") or {}, {}
         if not self.mesh or not shard.get("annotations"):
-            raise CaptureError("the plan places nothing: plan with strategy=data, megatron, tap, minred or auto, and devices=N")
+            raise CaptureError(
+                "the plan places nothing: plan with strategy=data, megatron, tap, minred or auto, and devices=N")
         for name, words in shard["annotations"].items():
             self.of[name] = words["dtensor"]
 
@@ -82,7 +83,8 @@ class Placements:
         """Program text that places parameters and inputs so."""
         lines = ["from torch import nn", "from torch.distributed.device_mesh import init_device_mesh",
                  "from torch.distributed.tensor import Replicate, Shard, distribute_module, distribute_tensor", "",
-                 f"mesh = init_device_mesh(\"cuda\", {tuple(self.mesh.values())}, mesh_dim_names={tuple(self.mesh)})", "PLACEMENTS = {"]
+                 f"mesh = init_device_mesh(\"cuda\", {tuple(self.mesh.values())}, mesh_dim_names={tuple(self.mesh)})",
+                 "PLACEMENTS = {"]
         for name in names:
             lines.append(f"    {name!r}: [{', '.join(str(one) if not one.is_shard() else f'Shard({one.dim})' for one in self.make(name))}],"
                          .replace("R]", "Replicate()]").replace("R,", "Replicate(),"))

@@ -11,11 +11,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 aten = torch.ops.aten
 HERE = os.path.dirname(__file__)
-WRAPPERS = tuple(os.path.join("torch", *path) for path in (("_compile.py",), ("_dynamo", "eval_frame.py"), ("utils", "_stats.py")))
+WRAPPERS = tuple(os.path.join("torch", *path)
+                 for path in (("_compile.py",), ("_dynamo", "eval_frame.py"), ("utils", "_stats.py")))
 # Derivatives that write into zeros of their own making: node -> {op: the op that runs unwatched}.
 IN_PLACE = {aten.index_put.default: aten._index_put_impl_.default, aten.index_add.default: aten.index_add_.default,
             aten.scatter.src: aten.scatter_.src, aten.scatter.value: aten.scatter_.value,
-            aten.scatter_add.default: aten.scatter_add_.default, aten.index_fill.int_Scalar: aten.index_fill_.int_Scalar,
+            aten.scatter_add.default: aten.scatter_add_.default,
+            aten.index_fill.int_Scalar: aten.index_fill_.int_Scalar,
             aten.masked_scatter.default: aten.masked_scatter_.default, aten.put.default: aten.put_.default}
 HALVES = ("MaximumBackward0", "MinimumBackward0")   # they write over what they have halved where both are equal
 

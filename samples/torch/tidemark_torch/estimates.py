@@ -164,9 +164,11 @@ def estimate_graph(path, graph, limit, settings, changes):
     where = f"{record['op']}{' in ' + record['mod'] if record.get('mod') else ''}, {record['phase']}"
     unknown = graph.head.get("read", {}).get("assumed", []) or graph.head.get("assumed", [])
     if cap is not None and str(limit)[:1].isdigit() and not any(text.startswith("device=") for text in settings):
-        unknown = [*unknown, f"no device was named: {size(memory['ledger']['context'])} of the limit are taken for its context, "
+        unknown = [*unknown,
+                   f"no device was named: {size(memory['ledger']['context'])} of the limit are taken for its context, "
                    "and times are those of an A100"]
-    return Estimate(memory["needed_bytes"], memory["peak_bytes"], memory["allocator"], cap, fits, memory["verdict"], where,
+    return Estimate(memory["needed_bytes"], memory["peak_bytes"], memory["allocator"], cap, fits, memory["verdict"],
+                    where,
                     holders[:LARGEST_GROUPS], advice_of(graph), ways, list(unknown),
                     {name: peak for name, (peak, _) in peaks_of(graph).items()})
 

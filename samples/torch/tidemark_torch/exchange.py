@@ -48,10 +48,12 @@ class Exchange:
     def function(self, op, tensors):
         """What runs a collective, on a tensor and on the one in whose place the result goes, or None."""
         kind = op["op"].partition(".")[2]
-        make = {"all_gather": self.all_gather, "all_reduce": self.all_reduce, "reduce_scatter": self.reduce_scatter, "all_to_all": self.all_to_all,
+        make = {"all_gather": self.all_gather, "all_reduce": self.all_reduce, "reduce_scatter": self.reduce_scatter,
+                "all_to_all": self.all_to_all,
                 "slice": self.slice, "keep_one": self.keep_one}.get(kind)
         if make is None:
-            raise CaptureError(f"{op['id']}: {op['op']} is between stages of a pipeline: apply(...).write_schedule() is for that")
+            raise CaptureError(
+                f"{op['id']}: {op['op']} is between stages of a pipeline: apply(...).write_schedule() is for that")
         axis = op["axis"]
         place = list(self.mesh.mesh_dim_names).index(axis)
         before, after = (read_cuts(op.get(key)).get(place) for key in ("from", "to"))
@@ -63,7 +65,8 @@ class Exchange:
     def gathered(self, tensor, group, size):
         """Pieces along the first dim, from all ranks: (first row, rows, [what each rank has])."""
         step = rows_at_once(tensor, size + 1)
-        room = torch.empty((size + 1, min(step, len(tensor)), *tensor.shape[1:]), dtype=as_bytes(tensor).dtype, device=tensor.device)
+        room = torch.empty((size + 1, min(step, len(tensor)), *tensor.shape[1:]), dtype=as_bytes(tensor).dtype,
+                           device=tensor.device)
         for start in range(0, len(tensor), step):
             rows = min(step, len(tensor) - start)
             stage = room.view(-1)[:(size + 1) * tensor[:rows].numel()].view(size + 1, rows, *tensor.shape[1:])
@@ -122,7 +125,8 @@ class Exchange:
             along = next((dim for dim in range(target.dim()) if target.shape[dim] > 1), 0)
             sources, target = [source.movedim(along, 0) for source in sources], target.movedim(along, 0)
             step = rows_at_once(target, size)
-            room = torch.empty((size, min(step, len(target)), *target.shape[1:]), dtype=target.dtype, device=target.device)
+            room = torch.empty((size, min(step, len(target)), *target.shape[1:]), dtype=target.dtype,
+                               device=target.device)
             for start in range(0, len(target), step):
                 rows = min(step, len(target) - start)
                 stage = room.view(-1)[:size * target[:rows].numel()].view(size, rows, *target.shape[1:])
@@ -142,10 +146,12 @@ class Exchange:
             out = place_for(tensor, target, made)
             source, target, rows_of_block = tensor.movedim(dim, 0), out.movedim(dim, 0), tensor.shape[dim] // blocks
             for block in range(blocks):
-                for start, rows, pieces in self.gathered(source[block * rows_of_block:(block + 1) * rows_of_block], group, size):
+                for start, rows, pieces in self.gathered(source[block * rows_of_block:(block + 1) * rows_of_block],
+                                                         group, size):
                     for rank, piece in enumerate(pieces):
                         first = (block * size + rank) * rows_of_block + start
-                        blocked(target[first:first + rows], to, to_blocks).copy_(blocked(piece, to, to_blocks).chunk(size, to + 1)[at])
+                        blocked(target[first:first + rows], to, to_blocks).copy_(
+                            blocked(piece, to, to_blocks).chunk(size, to + 1)[at])
             return out
         return run
 

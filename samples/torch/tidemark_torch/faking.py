@@ -54,7 +54,8 @@ torch.utils.swap_tensors = convert_fake(torch.utils.swap_tensors)
 def program_caches():
     """What functools.lru_cache and functools.cache have made, but for PyTorch's own."""
     kind = type(functools.lru_cache(lambda: None))
-    return [found for found in gc.get_objects() if type(found) is kind and str(found.__module__).partition(".")[0] != "torch"]
+    return [found for found in gc.get_objects() if type(found) is kind
+            and str(found.__module__).partition(".")[0] != "torch"]
 
 
 @contextlib.contextmanager
@@ -110,7 +111,8 @@ class Numbers(TorchDispatchMode):
 def fake():
     """A context under which modules and tensors are made fake: they have shapes, but no memory. Use it around the
     making of models that are too large for the machine."""
-    with caches_emptied(), FAKE, Numbers(), gpu_autocast(), patched(torch.nn.init, "_no_grad_trunc_normal_", lambda tensor, *_args, **_kwargs: tensor):
+    with caches_emptied(), FAKE, Numbers(), gpu_autocast(), patched(torch.nn.init, "_no_grad_trunc_normal_",
+                                                                    lambda tensor, *_args, **_kwargs: tensor):
         yield
 
 

@@ -76,7 +76,8 @@ class StepGraph:
 
     def start_bytes(self):
         """Bytes of all storages that are there before the first op: what persists, and gradients that the step before has left."""
-        return sum(tensor["bytes"] for name, tensor in self.tensors.items() if "alias" not in tensor and name not in self.writer)
+        return sum(tensor["bytes"] for name, tensor in self.tensors.items() if "alias" not in tensor
+                   and name not in self.writer)
 
     def check_order(self, order):
         """Raises ValueError unless `order` runs every op once and keeps every dependency."""

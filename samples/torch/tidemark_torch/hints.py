@@ -97,7 +97,8 @@ class Hints:
         if base is aten._local_scalar_dense:
             return self.item(args[0])
         if base is aten.nonzero:
-            return args[0].new_empty((self.count("nonzero", args[0], args[0].numel()), args[0].dim()), dtype=torch.int64)
+            return args[0].new_empty((self.count("nonzero", args[0], args[0].numel()), args[0].dim()),
+                                     dtype=torch.int64)
         if base is aten.bincount:
             weights, least = (list(args) + [None, 0])[1:3] if len(args) > 1 else (kwargs.get("weights"), 0)
             least = kwargs.get("minlength", least)
@@ -110,7 +111,8 @@ class Hints:
             return self.unique(args[0])
         if base is aten.repeat_interleave and function._overloadname == "Tensor":
             size = kwargs.get("output_size")
-            return args[0].new_empty(self.count("repeat_interleave", args[0], args[0].numel()) if size is None else size)
+            return args[0].new_empty(self.count("repeat_interleave", args[0], args[0].numel())
+                                     if size is None else size)
         if base in (aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_):
             return self.by_mask(function, args, kwargs)
         if base is aten.equal:

@@ -38,7 +38,8 @@ def limits(ops, shape):
             index = args[1] if packet == "aten.index_select" and isinstance(args[1], dict) else args[2]
             extents = [(index, (shape[args[0]["t"]] or [1])[args[1]])] if isinstance(args[1], int) else []
         elif packet in ("aten.index", "aten.index_put", "aten._index_put_impl_", "aten.index_put_"):
-            extents = [(index, shape[args[0]["t"]][min(i, len(shape[args[0]["t"]]) - 1)]) for i, index in enumerate(args[1])]
+            extents = [(index, shape[args[0]["t"]][min(i, len(shape[args[0]["t"]]) - 1)])
+                       for i, index in enumerate(args[1])]
         for index, extent in extents:
             if isinstance(index, dict) and "t" in index:
                 yield index["t"], extent

@@ -17,7 +17,8 @@ from .workspace import LEAST, allocator_peak, heap, say
 
 LARGEST = 4 << 30  # bytes of operands and results: larger calls aren't run
 SMALL = 64 << 20  # bytes of these: kernels of larger calls don't begin to need workspace as the batch grows
-PLAIN = {"clone", "_to_copy", "copy_", "add", "add_", "mul", "mul_", "div", "div_", "sub", "sub_", "fill_", "zero_", "arange",
+PLAIN = {"clone", "_to_copy", "copy_", "add", "add_", "mul", "mul_", "div", "div_", "sub", "sub_", "fill_", "zero_",
+         "arange",
          "cat", "embedding"}  # have no workspace
 FILLED = ("aten.zeros", "aten.ones", "aten.empty", "aten.full", "aten.new_", "tidemark.")  # nor have these
 RESERVING = ("aten.mkldnn_rnn_layer.", "aten._cudnn_rnn.", "aten.miopen_rnn.")  # make what their backward kernels write into
@@ -79,7 +80,8 @@ class Kernels:
 
     def bytes_of(self, op):
         """Bytes of an op's operands and of what it makes."""
-        return sum(self.graph.tensors[root]["bytes"] for root in {self.graph.root(name) for name in op["in"] + op["out"]})
+        return sum(self.graph.tensors[root]["bytes"]
+                   for root in {self.graph.root(name) for name in op["in"] + op["out"]})
 
     def operand(self, name, made):
         """A tensor that lies as the step's does."""

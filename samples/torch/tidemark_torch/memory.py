@@ -18,7 +18,8 @@ DTYPES = {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torc
 
 def geometry(tensor):
     """How a tensor lies in its storage."""
-    return (tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.storage_offset(), tensor.is_conj(), tensor.is_neg())
+    return (tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.storage_offset(), tensor.is_conj(),
+            tensor.is_neg())
 
 
 def nested(value, path=()):

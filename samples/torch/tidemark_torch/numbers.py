@@ -114,7 +114,8 @@ class Twin:
                 step(self.twin)
         except (RuntimeError, NotImplementedError, TypeError) as error:
             name = type(self.optimizer).__name__
-            raise CaptureError(f"{name} decides by what it computes ({str(error).splitlines()[0][:100]}): no graph can run it; "
+            raise CaptureError(
+                f"{name} decides by what it computes ({str(error).splitlines()[0][:100]}): no graph can run it; "
                                "apply a plan of forward and backward, and call its step() yourself") from error
         return listen.calls
 
@@ -167,7 +168,8 @@ class Numbers:
         for twin, expected in self.twins:
             calls = twin.calls(self.trained)
             if [(name, len(found)) for name, _, found in calls] != expected:
-                raise CaptureError(f"{type(twin.optimizer).__name__} takes another way at this step than in the captured one")
+                raise CaptureError(
+                    f"{type(twin.optimizer).__name__} takes another way at this step than in the captured one")
             for _, _, found in calls:
                 numbers += found
         return numbers

@@ -40,7 +40,8 @@ def ctc_loss_backward(_recorder, _gradient, scores, *_more):
 
 
 # Ops whose results depend on lengths.
-BY_LENGTHS = {aten._pack_padded_sequence.default: pack, aten._ctc_loss.Tensor: ctc_loss, aten._ctc_loss_backward.Tensor: ctc_loss_backward}
+BY_LENGTHS = {aten._pack_padded_sequence.default: pack, aten._ctc_loss.Tensor: ctc_loss,
+              aten._ctc_loss_backward.Tensor: ctc_loss_backward}
 
 
 def follow_padding(recorder, native):

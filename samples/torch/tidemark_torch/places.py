@@ -15,8 +15,10 @@ WORD = re.compile(r"S\((\d+)(?::(\d+))?\)")
 
 # Where ops have the sizes of their result among their arguments.
 SIZED = {**{f"aten.{name}": 1 for name in (
-    "view", "_unsafe_view", "reshape", "expand", "new_zeros", "new_ones", "new_empty", "new_full", "slice_backward", "select_backward",
-    "diagonal_backward", "unfold_backward", "_reshape_alias", "as_strided", "new_empty_strided", "value_selecting_reduction_backward")},
+    "view", "_unsafe_view", "reshape", "expand", "new_zeros", "new_ones", "new_empty", "new_full", "slice_backward",
+    "select_backward",
+    "diagonal_backward", "unfold_backward", "_reshape_alias", "as_strided", "new_empty_strided",
+    "value_selecting_reduction_backward")},
          **{f"aten.{name}": 0 for name in ("zeros", "ones", "empty", "full", "rand", "randn", "empty_strided")}}
 STRIDED = {"aten._reshape_alias", "aten.as_strided", "aten.new_empty_strided", "aten.empty_strided"}
 ROWS = {"aten.embedding_dense_backward": 2}           # ... the number of rows
@@ -59,11 +61,13 @@ class Localized:
 
     def __init__(self, graph):
         self.tensors, self.sizes = graph.tensors, list(graph.head["mesh"].values())
-        self.ops = {name: op if op["op"].startswith("comm.") or "args" not in op else self.localize(op) for name, op in graph.ops.items()}
+        self.ops = {name: op if op["op"].startswith("comm.")
+                    or "args" not in op else self.localize(op) for name, op in graph.ops.items()}
 
     def cut(self, name, dim):
         """(in how many parts a tensor's dim is cut, in how many blocks)."""
-        cuts = [(self.sizes[axis], blocks) for axis, (along, blocks) in read_cuts(self.tensors[name].get("placement")).items()
+        cuts = [(self.sizes[axis], blocks)
+                for axis, (along, blocks) in read_cuts(self.tensors[name].get("placement")).items()
                 if along == dim % max(len(self.tensors[name]["shape"]), 1)]
         return math.prod(size for size, _ in cuts), max((blocks for _, blocks in cuts), default=1)
 
@@ -71,7 +75,8 @@ class Localized:
         """The axes that cut a tensor, along some dims."""
         shape = self.tensors[name]["shape"]
         wanted = None if dims is None else {dim % max(len(shape), 1) for dim in dims}
-        return [axis for axis, (dim, _) in read_cuts(self.tensors[name].get("placement")).items() if wanted is None or dim in wanted]
+        return [axis for axis, (dim, _) in read_cuts(self.tensors[name].get("placement")).items() if wanted is None
+                or dim in wanted]
 
     def localize(self, op):
         """An op with the rank's names and sizes."""
@@ -151,7 +156,8 @@ class Localized:
         whole = long["shape"][dim] * parts
         if parts == 1 or len(args) <= at[1] + 1:
             return
-        start, end = (min(max(number + whole if number < 0 else number, 0), whole) for number in (args[at[1]] or 0, whole if args[at[2]] is None else args[at[2]]))
+        start, end = (min(max(number + whole if number < 0 else number, 0), whole)
+                      for number in (args[at[1]] or 0, whole if args[at[2]] is None else args[at[2]]))
         if start % parts or end % parts or (end - start) // parts != short["shape"][dim]:
             raise CaptureError(f"{op['id']} takes {start}:{end} of a dim that is cut in {parts}: no rank can run this plan; another strategy cuts it elsewhere")
         args[at[1]], args[at[2]] = start // parts, end // parts
@@ -180,7 +186,8 @@ def share(function, parts):
     return shared
 
 
-NLL = {"aten.nll_loss_forward": (0, 1, 4), "aten.nll_loss_backward": (1, 2, 5), "aten.nll_loss2d_forward": (0, 1, 4), "aten.nll_loss2d_backward": (1, 2, 5)}
+NLL = {"aten.nll_loss_forward": (0, 1, 4), "aten.nll_loss_backward": (1, 2, 5), "aten.nll_loss2d_forward": (0, 1, 4),
+       "aten.nll_loss2d_backward": (1, 2, 5)}
 IGNORED = -100
 
 

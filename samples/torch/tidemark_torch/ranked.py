@@ -9,7 +9,8 @@ import torch.distributed as dist
 from .errors import CaptureError
 from .exchange import Exchange
 from .graph import StepGraph
-from .places import (class_axes, gather_rows, Localized, look_up, mean_axes, NLL, part_of, pick_classes, read_cuts, rows_of, share,
+from .places import (class_axes, gather_rows, Localized, look_up, mean_axes, NLL, part_of, pick_classes, read_cuts,
+                     rows_of, share,
                      weigh)
 from .replay import find_function
 from .reordered import Builder, Reordered, Seeded
@@ -111,7 +112,8 @@ class RankStep(Reordered):
         if not dist.is_initialized():
             raise CaptureError("the plan is for several devices: start a process for each, and call torch.distributed.init_process_group first")
         self.mesh = mesh or self.make_mesh(graph, modules)
-        self.sizes, self.at = list(graph.head["mesh"].values()), [self.mesh.get_local_rank(axis) for axis in graph.head["mesh"]]
+        self.sizes, self.at = list(graph.head["mesh"].values()), [self.mesh.get_local_rank(axis)
+                                                                  for axis in graph.head["mesh"]]
         self.exchange = Exchange(self.mesh)
         self.localized, graph = localized_graph(graph)
         super().__init__(graph, order, modules, optimizers, tensors)

@@ -295,7 +295,8 @@ class Recorder(TorchDispatchMode):
         if root["dtype"] != self.memory_dtype(tensor):
             function, args = "aten.view.dtype", [{"t": source}, self.encode(tensor.dtype)]
         name = self.memory.alias(tensor, self.next_name("view"), storage)
-        self.ops.append({"id": self.next_id, "op": function, "phase": self.phase([]), "mod": "", "in": [source], "out": [name],
+        self.ops.append({"id": self.next_id, "op": function, "phase": self.phase([]), "mod": "", "in": [source],
+                         "out": [name],
                          "flops": 0, "args": args, "kwargs": {}, "result": name})
         return name
 
@@ -375,7 +376,8 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if any(issubclass(kind, torch.Tensor) and hasattr(kind, "__tensor_flatten__") and not issubclass(kind, FakeTensor)
+        if any(issubclass(kind, torch.Tensor) and hasattr(kind, "__tensor_flatten__")
+               and not issubclass(kind, FakeTensor)
                for kind in types):
             return NotImplemented
         if function.namespace in ("prim", "prims") or function.overloadpacket in QUESTIONS:
@@ -496,7 +498,8 @@ class Recorder(TorchDispatchMode):
                 storage = self.memory.find(tensor)
                 storage.written[geometry(tensor)] = storage.names[geometry(tensor)]
         made = list(dict.fromkeys(self.name(tensor) for tensor in results if self.name(tensor) not in reads))
-        op = {"id": name, "op": str(function), "phase": phase, "mod": module, "in": list(dict.fromkeys(reads)), "out": made,
+        op = {"id": name, "op": str(function), "phase": phase, "mod": module, "in": list(dict.fromkeys(reads)),
+              "out": made,
               "flops": 0 if is_view else int(flops.count(function, *arguments, result))}
         if self.modules.last[1]:
             op["src"] = self.modules.last[1]
@@ -554,7 +557,8 @@ class Recorder(TorchDispatchMode):
         name, phase = self.next_name("empty"), self.phase([])
         storage = self.memory.add_bytes(memory, size, name, KIND_IN_PHASE[phase])
         storage.last = len(self.ops)
-        self.ops.append({"id": name, "op": "aten.empty.memory_format", "phase": phase, "mod": self.modules.current(self.in_backward),
+        self.ops.append({"id": name, "op": "aten.empty.memory_format", "phase": phase,
+                         "mod": self.modules.current(self.in_backward),
                          "in": [], "out": [storage.record["id"]], "flops": 0, "args": [[size]],
                          "kwargs": {"dtype": self.encode(torch.uint8)}, "result": storage.record["id"]})
 
@@ -567,8 +571,10 @@ class Recorder(TorchDispatchMode):
                 name, phase = self.next_name("generator_state"), self.phase([])
                 storage = self.memory.add(state, name, KIND_IN_PHASE[phase])
                 storage.last = len(self.ops)
-                self.ops.append({"id": name, "op": STATE, "phase": phase, "mod": self.modules.current(self.in_backward), "in": [],
-                                 "out": [storage.record["id"]], "flops": 0, "args": [], "kwargs": {}, "result": storage.record["id"]})
+                self.ops.append({"id": name, "op": STATE, "phase": phase, "mod": self.modules.current(self.in_backward),
+                                 "in": [],
+                                 "out": [storage.record["id"]], "flops": 0, "args": [], "kwargs": {},
+                                 "result": storage.record["id"]})
             return state
         return get_rng_state
 
@@ -707,12 +713,15 @@ class Recorder(TorchDispatchMode):
         phase = following["phase"] if storages[0].gradient else last["phase"] if following["phase"] == "forward" else following["phase"]
         names = [storage.record["id"] for storage in storages]
         self.counts["release"] += 1
-        return {"id": f"release_{self.counts['release']}", "op": RELEASE, "phase": phase, "mod": last["mod"], "in": names,
+        return {"id": f"release_{self.counts['release']}", "op": RELEASE, "phase": phase, "mod": last["mod"],
+                "in": names,
                 "out": [], "flops": 0, "args": [{"t": name} for name in names], "kwargs": {}, "result": None}
 
 
-QUESTIONS = {getattr(aten, name) for name in ("sym_size", "sym_stride", "sym_numel", "sym_storage_offset", "is_contiguous", "size",
-                                              "stride", "is_same_size", "_has_same_storage_numel", "is_pinned", "dim") if hasattr(aten, name)}
+QUESTIONS = {getattr(aten, name)
+             for name in ("sym_size", "sym_stride", "sym_numel", "sym_storage_offset", "is_contiguous", "size",
+                                              "stride", "is_same_size", "_has_same_storage_numel", "is_pinned", "dim")
+                                              if hasattr(aten, name)}
 
 
 def plain_list(tensor):
@@ -743,7 +752,8 @@ def quiet_propagation(recorder):
         yield
         return
     kind = module.ShardingPropagator
-    names = [name for name in ("_propagate_tensor_meta_non_cached", "_propagate_tensor_meta") if hasattr(kind, name)][:1]
+    names = [name for name in ("_propagate_tensor_meta_non_cached", "_propagate_tensor_meta") if hasattr(kind, name)][
+        :1]
     before = {name: getattr(kind, name) for name in names}
 
     def quiet(find):
@@ -762,7 +772,8 @@ def quiet_propagation(recorder):
 
 def keep_keys():
     """Puts this thread's dispatch keys back: torch.func leaves its own behind where PyTorch stops in the midst of it, and nothing trains after that."""
-    return torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set())
+    return torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(),
+                                           torch._C._dispatch_tls_local_exclude_set())
 
 
 class capture:
@@ -802,7 +813,8 @@ class capture:
             if active is None:
                 self.stack.enter_context(FAKE)
             # transformers takes other ways where it sees fake tensors
-            self.stack.enter_context(patched(sys.modules.get("transformers.utils.import_utils"), "is_fake_tensor", lambda _: False))
+            self.stack.enter_context(patched(sys.modules.get("transformers.utils.import_utils"), "is_fake_tensor",
+                                             lambda _: False))
         self.stack.enter_context(patched(Numbers, "active", False))
         with _disable_current_modes():
             recorder.eager = Eager()
@@ -813,8 +825,10 @@ class capture:
         self.stack.enter_context(quiet_propagation(recorder))
         self.stack.enter_context(patched(torch.UntypedStorage, "resize_", follow_resizes(recorder)))
         self.stack.enter_context(patched(torch, "get_rng_state", recorder.generator_state(torch.get_rng_state)))
-        self.stack.enter_context(patched(torch._VF, "_pad_packed_sequence", follow_padding(recorder, torch._VF._pad_packed_sequence)))
-        self.stack.enter_context(patched(torch.amp.GradScaler, "_lazy_init_scale_growth_tracker", recorder.kept.scaler_hook()))
+        self.stack.enter_context(patched(torch._VF, "_pad_packed_sequence",
+                                         follow_padding(recorder, torch._VF._pad_packed_sequence)))
+        self.stack.enter_context(patched(torch.amp.GradScaler, "_lazy_init_scale_growth_tracker",
+                                         recorder.kept.scaler_hook()))
         recorder.memory.bury(0)
         self.stack.enter_context(recorder)
         return self

@@ -57,7 +57,8 @@ class Builder:
         for op in graph.ops.values():
             self.uses.update(op["in"])
             read.update(op["in"] if op["op"] != "tidemark.release" else ())
-        self.inputs = [name for name, record in graph.tensors.items() if name not in graph.writer and "alias" not in record and
+        self.inputs = [name for name, record in graph.tensors.items() if name not in graph.writer
+                       and "alias" not in record and
                        (name in read or graph.is_persistent(name))]   # what the step only lets go of isn't there
         words = {"numbers"}
         for name in self.inputs:
@@ -121,7 +122,8 @@ class Builder:
     def function(self, name, op):
         """What runs an op; None: nothing."""
         found = find_function(name, op)
-        return found if op["op"] != "aten.bincount.default" else counted(found, self.graph.tensors[op["out"][0]]["shape"])
+        return found if op["op"] != "aten.bincount.default" else counted(found,
+                                                                         self.graph.tensors[op["out"][0]]["shape"])
 
     def add_own(self, name, op):
         """The node of an op that PyTorch doesn't have. Waits are no work, and random ops are seeded anyhow."""
@@ -129,10 +131,12 @@ class Builder:
             return
         if op["op"] == "tidemark.fetch_buffer":
             record = self.graph.tensors[op["out"][0]]
-            kwargs = {"dtype": TORCH_DTYPES[record["dtype"]], **({} if self.device is None else {"device": self.device})}
+            kwargs = {"dtype": TORCH_DTYPES[record["dtype"]],
+                      **({} if self.device is None else {"device": self.device})}
             node = self.fx.call_function(torch.empty, (record["shape"],), kwargs)
         else:
-            node = self.fx.call_function(torch.clone if len(op["in"]) == 1 else copy_back, tuple(self.node[source] for source in op["in"]))
+            node = self.fx.call_function(torch.clone if len(op["in"]) == 1 else copy_back,
+                                         tuple(self.node[source] for source in op["in"]))
         node.meta["tidemark"] = name
         self.node.update({out: node for out in op["out"]})
 
@@ -143,7 +147,8 @@ class Builder:
                 self.node[slots] = node
             return
         for i, slot in enumerate(slots):
-            if isinstance(slot, list) or slot in self.uses or (slot in self.graph.tensors and self.graph.tensors[slot]["kind"] == "output"):
+            if isinstance(slot, list) or slot in self.uses or (slot in self.graph.tensors
+                                                               and self.graph.tensors[slot]["kind"] == "output"):
                 self.bind(slot, self.fx.call_function(operator.getitem, (node, i)))
 
 
@@ -217,11 +222,13 @@ def as_recorded(tensor, record):
     """A tensor as its record says: where the record is of the whole memory behind it, all of that."""
     tensor = tensor.detach()
     stride = record.get("stride")
-    if list(tensor.shape) == record["shape"] and (list(tensor.stride()) == stride if stride else tensor.is_contiguous()):
+    if list(tensor.shape) == record["shape"] and (list(tensor.stride()) == stride
+                                                  if stride else tensor.is_contiguous()):
         return tensor
     memory = tensor.untyped_storage()
     if memory.nbytes() != record["bytes"]:
-        raise CaptureError(f"{record['id']} is {list(tensor.shape)} here, {record['shape']} in the graph: capture this step")
+        raise CaptureError(
+            f"{record['id']} is {list(tensor.shape)} here, {record['shape']} in the graph: capture this step")
     whole = torch.empty(0, dtype=TORCH_DTYPES[record["dtype"]], device=tensor.device)
     shape = record["shape"]
     return whole.set_(memory, 0, shape, stride) if stride else whole.set_(memory, 0, shape)
@@ -261,7 +268,8 @@ class Reordered:
 
     def lacking(self, graph, optimizer):
         """Names of state that the graph has and an optimizer hasn't yet, and the parameters that it is of."""
-        state = [name for name, record in graph.tensors.items() if record["kind"] == "optimizer" and "alias" not in record and
+        state = [name for name, record in graph.tensors.items() if record["kind"] == "optimizer"
+                 and "alias" not in record and
                  self.names.find(name) is None]
         of = {id(p) for group in optimizer.param_groups for p in group["params"]}
         own = {f"{name}.": tensor for name, tensor in self.names.of.items() if id(tensor) in of}
@@ -284,8 +292,10 @@ class Reordered:
             return None
         for optimizer in optimizers:
             for name in self.lacking(graph, optimizer)[0]:
-                raise CaptureError(f"there is no {name} yet: run a step of your own first, which makes the optimizer's state")
-        touched = {graph.root(name) for op in graph.ops.values() if op["phase"] == "update" for _, name in op.get("inplace", [])}
+                raise CaptureError(
+                    f"there is no {name} yet: run a step of your own first, which makes the optimizer's state")
+        touched = {graph.root(name) for op in graph.ops.values() if op["phase"] == "update"
+                   for _, name in op.get("inplace", [])}
         trained = {id(self.names.of[name]) for name in touched if name in self.names.of}
         return Numbers(graph, optimizers, trained)
 
@@ -293,7 +303,8 @@ class Reordered:
         """True for a tensor that each call has to bring."""
         record = self.graph.tensors[name]
         return self.names.find(name) is None and ("data" not in record or record["kind"] == "input") and \
-            name not in self.tensors and not (name.endswith(".grad") and (name[:-5] in self.names.of or name[:-5] in self.graph.tensors))
+            name not in self.tensors and not (name.endswith(".grad")
+                                              and (name[:-5] in self.names.of or name[:-5] in self.graph.tensors))
 
     def value(self, name, given):
         """The tensor that a name stands for."""
@@ -303,7 +314,8 @@ class Reordered:
             tensor = given[name[:-5]].grad if name.endswith(".grad") and name[:-5] in given else self.names.find(name)
         if tensor is None and "data" in record:
             if name not in self.constants:
-                self.constants[name] = stored_tensor(record["data"], TORCH_DTYPES[record["dtype"]], record["shape"]).to(self.device or "cpu")
+                self.constants[name] = stored_tensor(record["data"], TORCH_DTYPES[record["dtype"]], record["shape"]).to(
+                    self.device or "cpu")
             tensor = self.constants[name]
         if tensor is None:
             raise CaptureError(f"{name} is missing: keep gradients as the captured step does, or pass it by name")
@@ -315,7 +327,8 @@ class Reordered:
         given.update(named)
         if len(inputs) > len(self.wanted) or any(name not in given for name in self.wanted):
             raise CaptureError(f"this step takes {len(self.wanted)} inputs: " + ", ".join(
-                f"{name} {self.graph.tensors[name]['dtype']}{self.graph.tensors[name]['shape']}" for name in self.wanted))
+                f"{name} {self.graph.tensors[name]['dtype']}{self.graph.tensors[name]['shape']}"
+                for name in self.wanted))
         values = [self.value(name, given) for name in self.builder.inputs]
         del given, named, inputs
         if self.builder.list is not None:

@@ -56,7 +56,8 @@ def initial_tensor(record, generator):
 
 def stored_tensor(data, dtype, shape):
     """A constant from its elements."""
-    numbers = [float(item["float"]) if isinstance(item, dict) else item for item in (data if isinstance(data, list) else [data])]
+    numbers = [float(item["float"]) if isinstance(item, dict) else item
+               for item in (data if isinstance(data, list) else [data])]
     if dtype.is_complex:
         return torch.view_as_complex(torch.tensor(numbers, dtype=torch.float64).reshape(-1, 2)).to(dtype).reshape(shape)
     return torch.tensor(numbers, dtype=dtype).reshape(shape)
@@ -125,7 +126,8 @@ def offload(replay, op, values):
 def allocate(replay, op, values):
     """Memory that a copy comes back to, or the bytes of a generator's state: every random op is seeded here."""
     record = replay.graph.tensors[op["out"][0]]
-    values[op["out"][0]] = torch.empty(record["shape"], dtype=torch.int64 if record["dtype"] == "u64" else TORCH_DTYPES[record["dtype"]])
+    values[op["out"][0]] = torch.empty(record["shape"],
+                                       dtype=torch.int64 if record["dtype"] == "u64" else TORCH_DTYPES[record["dtype"]])
 
 
 def copy_back(there, buffer):
@@ -145,7 +147,8 @@ def wait(replay, op, values):
     """Lets go of what the host has by then: nothing reads it any more."""
 
 
-OWN = {"tidemark.offload": offload, "tidemark.fetch": fetch, "tidemark.offload_wait": wait, "tidemark.fetch_buffer": allocate, "tidemark.random_state": allocate}
+OWN = {"tidemark.offload": offload, "tidemark.fetch": fetch, "tidemark.offload_wait": wait,
+       "tidemark.fetch_buffer": allocate, "tidemark.random_state": allocate}
 
 
 class Replay:
@@ -269,7 +272,8 @@ def parse_arguments():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", metavar="GRAPH")
     parser.add_argument("plan", nargs="*")
-    parser.add_argument("--graph", action="append", default=[], metavar="OTHER", help="the same step, computed otherwise")
+    parser.add_argument("--graph", action="append", default=[], metavar="OTHER",
+                        help="the same step, computed otherwise")
     parser.add_argument("--json", action="store_true", help="print a JSON object: order -> peaks in bytes")
     parser.add_argument("--workspace", metavar="OUT", help="write the graph with each op's measured workspace")
     return parser.parse_args()

@@ -68,7 +68,8 @@ def laid(function, *places):
 
 def formatted(function):
     """A result of another shape than the first operand's, in the order that kernels prefer for that."""
-    return lambda x, *args, **kwargs: torch.empty_like(function(x, *args, **kwargs), memory_format=suggest_memory_format(x))
+    return lambda x, *args, **kwargs: torch.empty_like(function(x, *args, **kwargs),
+                                                       memory_format=suggest_memory_format(x))
 
 
 def on_cpu(function, laid_anew, operand):
@@ -106,7 +107,8 @@ def roomy(function):
     return run
 
 
-POINTWISE = {"softplus_backward": (0, 1), "hardswish_backward": (0, 1), "hardsigmoid_backward": (0, 1), "hardtanh_backward": (0, 1),
+POINTWISE = {"softplus_backward": (0, 1), "hardswish_backward": (0, 1), "hardsigmoid_backward": (0, 1),
+             "hardtanh_backward": (0, 1),
              "logit_backward": (0, 1), "elu_backward": (0, 5)}
 FORMATTED = ["reflection_pad3d", "replication_pad3d"]
 CPU_LAID = {"native_group_norm": [0], "native_group_norm_backward": [1]}
@@ -115,7 +117,8 @@ LAID = {"log_sigmoid_forward": ["dense", "dense"], "glu_backward": ["dense"], "_
         "rrelu_with_noise": ["dense"], "rrelu_with_noise_backward": ["dense"], "mse_loss_backward": ["dense"],
         "smooth_l1_loss_backward": ["dense"], "huber_loss_backward": ["dense"], "native_layer_norm_backward": ["dense"],
         "native_batch_norm": [0], "native_batch_norm_backward": [1], "roll": [0], "channel_shuffle": [0],
-        "reflection_pad2d_backward": [1], "replication_pad2d_backward": [1], "reflection_pad3d_backward": [1], "replication_pad3d_backward": [1]}
+        "reflection_pad2d_backward": [1], "replication_pad2d_backward": [1], "reflection_pad3d_backward": [1],
+        "replication_pad3d_backward": [1]}
 
 
 def table():
@@ -125,7 +128,8 @@ def table():
     made = {getattr(aten, name).default: function for name, function in own.items() if hasattr(aten, name)}
     made.update({getattr(aten, name).default: pointwise(*operands) for name, operands in POINTWISE.items()})
     made.update({getattr(aten, name).default: roomy(getattr(aten, name).default) for name in ROOMY})
-    made.update({getattr(aten, name).default: laid(getattr(aten, name).default, *places) for name, places in LAID.items()})
+    made.update({getattr(aten, name).default: laid(getattr(aten, name).default, *places)
+                 for name, places in LAID.items()})
     made.update({getattr(aten, name).default: formatted(getattr(aten, name).default) for name in FORMATTED})
     for name, places in CPU_LAID.items():
         function = getattr(aten, name).default

@@ -53,7 +53,8 @@ def softmax_backward(function, dim, groups, logarithm):
         result = function(grad, made, *args)
         shape = list(grad.shape)
         shape[dim] = 1
-        own = grad.new_empty(shape, dtype=torch.float32 if grad.dtype in (torch.bfloat16, torch.float16) else grad.dtype)
+        own = grad.new_empty(shape,
+                             dtype=torch.float32 if grad.dtype in (torch.bfloat16, torch.float16) else grad.dtype)
         for total, piece, out in in_rows(dim, own, grad, made):
             total.copy_((piece if logarithm else piece * out).sum(dim, keepdim=True))
         rest = (own - add_up(own.clone(), groups)).to(result.dtype)
@@ -91,20 +92,24 @@ def batch_norm_backward(function, groups, parts):
         own = [False, mask[1] or training, mask[2] or training]
         _, of_weight, of_bias = function(grad, x, weight, mean, variance, save_mean, save_inverse, training, eps, own)
         if not mask[0] or not training:
-            first = function(grad, x, weight, mean, variance, save_mean, save_inverse, training, eps, [mask[0], False, False])[0] if mask[0] else None
+            first = function(grad, x, weight, mean, variance, save_mean, save_inverse, training, eps,
+                             [mask[0], False, False])[0] if mask[0] else None
             return first, of_weight if mask[1] else None, of_bias if mask[2] else None
         of_weight, of_bias = whole = add_up(torch.stack([of_weight, of_bias]), groups)
         sums = whole / (x.numel() // x.shape[1] * parts)
         scale = save_inverse if weight is None else save_inverse * weight
         slope = -scale * save_inverse * sums[0]
         made = x * of_channels(slope.to(x.dtype), x.dim())
-        made.addcmul_(grad, of_channels(scale.to(x.dtype), x.dim())).add_(of_channels((-scale * sums[1] - slope * save_mean).to(x.dtype), x.dim()))
+        made.addcmul_(grad, of_channels(scale.to(x.dtype), x.dim())).add_(
+            of_channels((-scale * sums[1] - slope * save_mean).to(x.dtype), x.dim()))
         return made, of_weight.clone() if mask[1] else None, of_bias.clone() if mask[2] else None
     return run
 
 
-SOFTMAXES = {"aten._softmax": (softmax, False), "aten._safe_softmax": (softmax, False), "aten._log_softmax": (softmax, True),
-             "aten._softmax_backward_data": (softmax_backward, False), "aten._log_softmax_backward_data": (softmax_backward, True)}
+SOFTMAXES = {"aten._softmax": (softmax, False), "aten._safe_softmax": (softmax, False),
+             "aten._log_softmax": (softmax, True),
+             "aten._softmax_backward_data": (softmax_backward, False),
+             "aten._log_softmax_backward_data": (softmax_backward, True)}
 BATCH_NORMS = {"aten.native_batch_norm": (batch_norm, 0), "aten.native_batch_norm_backward": (batch_norm_backward, 1)}
 
 

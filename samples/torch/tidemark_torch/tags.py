@@ -64,7 +64,8 @@ class Tagger:
                     node.meta.get("partitioner_tag") == "is_backward":
                 continue
             if node.target in SAME:
-                node.meta.update({key: node.args[0].meta[key] for key in ("recompute", "ac_graph_id") if key in node.args[0].meta})
+                node.meta.update({key: node.args[0].meta[key] for key in ("recompute", "ac_graph_id")
+                                  if key in node.args[0].meta})
                 continue
             path, base = module_path(node), base_name(str(node.target))
             if (path, base) not in self.of and base in ALSO:

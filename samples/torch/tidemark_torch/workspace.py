@@ -7,8 +7,10 @@ import torch
 LEAST = 4096  # bytes; less is the interpreter's own traffic
 
 
-KERNELS = {"convolution": ("convolution", "_slow_conv", "mkldnn_convolution"), "attention": ("_scaled_dot_product",), "recurrent layer": ("mkldnn_rnn", "_cudnn_rnn"),
-           "resampling": ("upsample", "_upsample", "grid_sampler"), "transform": ("_fft", "linalg_", "_linalg_", "matrix_exp")}
+KERNELS = {"convolution": ("convolution", "_slow_conv", "mkldnn_convolution"), "attention": ("_scaled_dot_product",),
+           "recurrent layer": ("mkldnn_rnn", "_cudnn_rnn"),
+           "resampling": ("upsample", "_upsample", "grid_sampler"),
+           "transform": ("_fft", "linalg_", "_linalg_", "matrix_exp")}
 UNKNOWN = "kernels' own memory (workspace) isn't in this graph"
 
 

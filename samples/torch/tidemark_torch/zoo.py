@@ -40,7 +40,8 @@ HF_KNOWN = {
         "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
         "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 131072}),
     "meta-llama/Llama-2-7b-hf": ("llama", {
-        "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32, "vocab_size": 32000}),
+        "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32,
+        "vocab_size": 32000}),
     "mistralai/Mistral-7B-v0.1": ("mistral", {}),
     "mistralai/Mixtral-8x7B-v0.1": ("mixtral", {}),
     "Qwen/Qwen3-0.6B": ("qwen3", {
@@ -66,15 +67,18 @@ HF_KNOWN = {
     "google/vit-base-patch16-224": ("vit", {}),
     "facebook/opt-125m": ("opt", {}),
     "EleutherAI/pythia-160m": ("gpt_neox", {
-        "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12, "vocab_size": 50304}),
+        "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12,
+        "vocab_size": 50304}),
     "microsoft/phi-2": ("phi", {
-        "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 32, "num_attention_heads": 32, "vocab_size": 51200}),
+        "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 32, "num_attention_heads": 32,
+        "vocab_size": 51200}),
 }
 # Heads, the likeliest first.
 HF_HEADS = ["MODEL_FOR_CAUSAL_LM_MAPPING_NAMES", "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES",
             "MODEL_FOR_MASKED_LM_MAPPING_NAMES", "MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES",
             "MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING_NAMES", "MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES",
-            "MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING_NAMES", "MODEL_FOR_PRETRAINING_MAPPING_NAMES", "MODEL_MAPPING_NAMES"]
+            "MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING_NAMES", "MODEL_FOR_PRETRAINING_MAPPING_NAMES",
+            "MODEL_MAPPING_NAMES"]
 HF_MASKED = {"bert", "roberta", "electra", "camembert", "xlm-roberta", "megatron-bert", "roformer", "rembert", "ernie"}
 
 
@@ -95,7 +99,8 @@ def torchvision_model(name, size):
     """A classifier or segmenter of torchvision."""
     models = library("torchvision").models
     try:
-        model = models.get_model(name, weights=None, **({"weights_backbone": None} if is_segmenter(models, name) else {}))
+        model = models.get_model(name, weights=None,
+                                 **({"weights_backbone": None} if is_segmenter(models, name) else {}))
     except ValueError:
         raise CaptureError(f"torchvision has no model {name}: torchvision.models.list_models() names them") from None
     pixels = size.image or (299 if name == "inception_v3" else 224)
@@ -153,7 +158,8 @@ def hf_configuration(name):
             config.decoder_start_token_id = 0
         return config
     except ValueError:
-        raise CaptureError(f"no model {name} is known: use its type (hf:llama:hidden_size=2048,num_hidden_layers=16); known: "
+        raise CaptureError(
+            f"no model {name} is known: use its type (hf:llama:hidden_size=2048,num_hidden_layers=16); known: "
                            + ", ".join(HF_KNOWN)) from None
 
 
@@ -325,7 +331,8 @@ def takes_batch(name):
         return True
     path, _, function = name.rpartition(":")
     parameters = inspect.signature(own_function(path, function)).parameters
-    return "batch" in parameters or any(p.default is p.empty and p.name not in vars(Size()) for p in parameters.values())
+    return "batch" in parameters or any(p.default is p.empty
+                                        and p.name not in vars(Size()) for p in parameters.values())
 
 
 def build(name, size):
@@ -351,5 +358,6 @@ def build(name, size):
         return module, inputs
     if callable(made):
         return made
-    raise CaptureError(f"{name} returned a {type(made).__name__}: it must return (module, inputs), the module giving the loss, "
+    raise CaptureError(
+        f"{name} returned a {type(made).__name__}: it must return (module, inputs), the module giving the loss, "
                        "or a function that runs a step")

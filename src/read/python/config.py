@@ -14,7 +14,8 @@ NAMES = {
     "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads"),
     "kv_heads": ("num_key_value_heads", "num_kv_heads"),
     "head_width": ("head_dim", "d_kv", "qk_nope_head_dim"),
-    "ffn": ("intermediate_size_mlp", "intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner", "dff", "d_ff", "hidden_dim"),
+    "ffn": ("intermediate_size_mlp", "intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner", "dff", "d_ff",
+            "hidden_dim"),
     "vocab": ("vocab_size",),
     "positions": ("max_position_embeddings", "n_positions"),
     "experts": ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"),
@@ -36,7 +37,8 @@ NAMES = {
     "decoder_layers": ("num_decoder_layers",),
     "rope_width": ("rotary_dim",), "router_nodes": ("topk_group",), "classes": ("num_labels",),
 }
-HARMLESS = set("""id2label label2id transformers_version use_cache task_specific_params problem_type architectures model_type
+HARMLESS = set(
+    """id2label label2id transformers_version use_cache task_specific_params problem_type architectures model_type
     auto_map tokenizer_class is_encoder_decoder is_decoder chunk_size_feed_forward max_window_layers use_sliding_window
     query_pre_attn_scalar norm_topk_prob n_ctx n_positions tie_word_embeddings relative_attention_max_distance
     gradient_checkpointing encoder_stride dense_act_fn is_gated_act scale_decoder_outputs feed_forward_proj
@@ -45,15 +47,18 @@ HARMLESS = set("""id2label label2id transformers_version use_cache task_specific
     logit_scale clip_qkv use_mtp num_labels finetuning_task use_bidirectional_attention init_std scale_attn_weights
     quantization_config text_config directionality position_embedding_type prefix torchscript use_bfloat16 pruned_heads
     attn_implementation max_length min_length initializer_range audio_config embedding_dropout multimodal_config""".split())
-BEGINS = ("_", "initializer_", "summary_", "rope_", "router_", "output_", "return_dict", "classifier_", "pooler_", "no_rope_",
-          "swiglu_", "mtp_", "moe_layer", "sliding_window", "rotary", "hidden_act", "time_step_", "layer_types", "index_", "altup_")
+BEGINS = ("_", "initializer_", "summary_", "rope_", "router_", "output_", "return_dict", "classifier_", "pooler_",
+          "no_rope_",
+          "swiglu_", "mtp_", "moe_layer", "sliding_window", "rotary", "hidden_act", "time_step_", "layer_types",
+          "index_", "altup_")
 ENDS = ("_token_id", "_token_index", "_eps", "_epsilon", "_multiplier", "_token", "dtype", "max_position_embeddings",
         "layer_types", "_std", "_range")
 
 
 def described(value):
     """A value of the file in a few words."""
-    return '"%s"' % value[:60] if isinstance(value, str) else ("an object" if value else "{}") if isinstance(value, dict) \
+    return '"%s"' % value[:60] if isinstance(value, str) else ("an object" if value else "{}") if isinstance(
+        value, dict) \
         else "a list" if isinstance(value, list) else "%.9g" % value if isinstance(value, float) else json.dumps(value)
 
 

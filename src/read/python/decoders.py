@@ -86,7 +86,8 @@ def sandwich(net, x, c, feed, norm):
     y = feed(net.norm("pre_feedforward_layernorm", x, norm))
     if c.on("enable_moe_block"):   # Gemma 4: experts beside it, of the same tokens
         z = net.times(net.norm("pre_feedforward_layernorm_2", x), net.given("router.scale", net.shape[x][-1]))
-        z = net.experts(z, c.size("num_experts"), c.size("top_k_experts"), c.size("moe_intermediate_size"), act="gelu", offset=True)
+        z = net.experts(z, c.size("num_experts"), c.size("top_k_experts"), c.size("moe_intermediate_size"), act="gelu",
+                        offset=True)
         y = net.add(net.norm("post_feedforward_layernorm_1", y), net.norm("post_feedforward_layernorm_2", z))
     return net.add(x, net.norm("post_feedforward_layernorm", y, norm))
 
@@ -99,7 +100,8 @@ def per_layer(net, ids, x, c, layers):
     if not width:
         return None
     shape = (net.batch, net.seq, layers, width)
-    looked = net.table("embed_tokens_per_layer", c.size("vocab_size_per_layer_input", "vocab_size"), layers * width, ids)
+    looked = net.table("embed_tokens_per_layer", c.size("vocab_size_per_layer_input", "vocab_size"), layers * width,
+                       ids)
     made = net.view(net.linear("per_layer_model_projection", x, layers * width), *shape)
     return net.add(net.norm("per_layer_projection_norm", made), net.view(looked, *shape))
 
@@ -126,7 +128,8 @@ def altup_open(net, x):
 def altup_mix(net, streams, coefs):
     """Every stream by a row of numbers of its token."""
     b, s, n, hidden = net.shape[streams]
-    made = net.op("aten.bmm.default", [net.view(coefs, b * s, n, n), net.view(streams, b * s, n, hidden)], (b * s, n, hidden))
+    made = net.op("aten.bmm.default", [net.view(coefs, b * s, n, n), net.view(streams, b * s, n, hidden)],
+                  (b * s, n, hidden))
     return net.add(streams, net.view(made, b, s, n, hidden))
 
 
@@ -217,7 +220,8 @@ def layers_of(c, family, layers):
 def first_apart(c, family, layers):
     """How many first layers differ from those behind them, which are all alike."""
     kinds, experts = layers_of(c, family, layers)
-    if family.get("altup") or isinstance(c.find(*NAMES["experts"]), list) or c.find("num_kv_shared_layers", "hidden_size_per_layer_input"):
+    if family.get("altup") or isinstance(c.find(*NAMES["experts"]), list) or c.find(
+        "num_kv_shared_layers", "hidden_size_per_layer_input"):
         return layers
     each = [(id(family["mix"][kind]), family.get("forms", {}).get(kind), one) for kind, one in zip(kinds, experts)]
     return next((i + 1 for i in range(layers - 2, -1, -1) if each[i] != each[-1]), 0)

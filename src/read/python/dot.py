@@ -9,7 +9,8 @@ from label_size import label_size
 
 KINDS = ("input", "parameter", "buffer", "constant", "optimizer", "gradient", "activation", "temporary", "output")
 PHASES = ("forward", "backward", "update", "communication")
-OURS = ("kind", "bytes", "dims", "dtype", "alias_of", "name", "extra", "op", "phase", "module", "flops", "workspace", "step",
+OURS = ("kind", "bytes", "dims", "dtype", "alias_of", "name", "extra", "op", "phase", "module", "flops", "workspace",
+        "step",
         "inplace", "persistent", "label")
 DRAWING = set(   # how a node looks, not what it is
     "area class color colorscheme comment distortion fillcolor fixedsize fontcolor fontname fontsize gradientangle group height"
@@ -159,7 +160,8 @@ class Reader:
         self.tensors, self.ops = {}, {}
 
     def bad(self, node, what, value=None):
-        return Bad('node "%s": %s%s' % (node.name[:100], what, "" if value is None else ' "%s"' % value[:60]), node.line)
+        return Bad('node "%s": %s%s' % (node.name[:100], what, "" if value is None else ' "%s"' % value[:60]),
+                   node.line)
 
     def size(self, node, attribute):
         text = node.values.get(attribute)
@@ -223,7 +225,8 @@ class Reader:
             raise self.bad(node, "bytes= on an op: a tensor needs kind=")
         node.op = {"k": "op", "id": node.text, "op": decoded(kind), "phase": self.word(node, "phase", PHASES),
                    "mod": decoded(values["module"]) if values.get("module") else node.module, "in": [], "out": [],
-                   "flops": number_of(flops) if flops else None, "workspace": self.size(node, "workspace"), "inplace": None,
+                   "flops": number_of(flops) if flops else None, "workspace": self.size(node, "workspace"),
+                   "inplace": None,
                    "after": None}
         return node
 
@@ -242,7 +245,8 @@ class Reader:
         """The one result of a teaching node, and what it keeps for itself."""
         kind = "gradient" if node.op["phase"] == "backward" else "activation"
         size, kept = self.size(node, "bytes"), self.size(node, "persistent")
-        node.tensor = {"k": "tensor", "id": node.text, "bytes": self.label_size(node) if size is None else size, "kind": kind}
+        node.tensor = {"k": "tensor", "id": node.text, "bytes": self.label_size(node) if size is None else size,
+                       "kind": kind}
         node.op["out"].append(node.text)
         yield node.tensor
         if kept is not None:
@@ -292,14 +296,16 @@ class Reader:
         """What is said of the file: nodes without a size, and attributes that look like misspelled ones of ours."""
         def several(count, text):
             return text % (count, "" if count == 1 else "s")
-        assumed = ["the attribute %s= means nothing here and is kept as it is: did you mean %s=?" % (name[:60], meant(name))
+        assumed = [
+            "the attribute %s= means nothing here and is kept as it is: did you mean %s=?" % (name[:60], meant(name))
                    for name in self.foreign if meant(name)][:12]
         if self.assumed:
             assumed.append(several(self.assumed, "%d size%s in labels without a dtype count as float32"))
         if self.unknown:
             assumed.append(several(self.unknown, "None in the shapes of %d label%s counts as 1"))
         said = {"format": "DOT graph", "inferred": self.told, "missing": self.missing, "assumed": assumed,
-                "advice": self.missing and 'give each node its size: NODE [bytes="4MiB"] (bytes=0 where it makes nothing)'}
+                "advice": self.missing
+                and 'give each node its size: NODE [bytes="4MiB"] (bytes=0 where it makes nothing)'}
         said = {key: value for key, value in said.items() if value}
         return said if len(said) > 1 else None
 
@@ -323,7 +329,8 @@ class Reader:
         by_name = {node.text: node for node in ops}
         made = {name: node for node in ops for name in node.op["out"]}
         waits = {node: [other for other in [made.get(name) for name in node.op["in"]] +
-                        [by_name.get(name) for name in node.op["after"] or []] if other and other is not node] for node in ops}
+                        [by_name.get(name) for name in node.op["after"] or []] if other and other is not node]
+                        for node in ops}
         count = {node: len(before) for node, before in waits.items()}
         after, ready = {node: [] for node in ops}, [node for node in ops if not count[node]]
         for node, before in waits.items():
@@ -340,7 +347,8 @@ class Reader:
         if path:
             path = path[path.index(path[-1]):]
             names = ['"%s"' % node.text[:40] for node in path]
-            raise Bad("a cycle of %d ops: %s" % (len(path) - 1, " waits for ".join(names[:8] + ["..."] * (len(names) > 9) + names[8:][-1:])),
+            raise Bad("a cycle of %d ops: %s" % (
+                len(path) - 1, " waits for ".join(names[:8] + ["..."] * (len(names) > 9) + names[8:][-1:])),
                       path[0].line)
 
     def lines(self):

@@ -234,7 +234,8 @@ def read_json(stream, numbers=strange, most=INT_MOST):
         if "\\u0000" in text:   # a native graph has none either
             raise Bad("not JSON: a text in it has a NUL", text.count("\n", 0, text.index("\\u0000")) + 1)
         return json.loads(
-            text, object_pairs_hook=no_duplicates, parse_int=partial(whole, most=most), parse_float=real, parse_constant=numbers)
+            text, object_pairs_hook=no_duplicates, parse_int=partial(whole, most=most), parse_float=real,
+            parse_constant=numbers)
     except UnicodeDecodeError as fault:
         raise Bad("not JSON: it has bytes that are not UTF-8", data.count(b"\n", 0, fault.start) + 1) from None
     except json.JSONDecodeError as fault:

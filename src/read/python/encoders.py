@@ -136,7 +136,8 @@ def t5(net, c, asked):
         if c.on(key, normal=only) != only:
             raise Bad(f"{key} is {described(c.find(key))}: only {described(only)} is covered")
     net.share, net.narrow_loss, b, s = c.share("dropout_rate"), True, net.batch, net.seq
-    ids, targets, labels = (net.given(name, b, s, kind="input", dtype="i64") for name in ("ids", "decoder_ids", "labels"))
+    ids, targets, labels = (net.given(name, b, s, kind="input", dtype="i64")
+                            for name in ("ids", "decoder_ids", "labels"))
     x, table = net.table("shared", words, hidden, ids), "shared.weight"
     memory = t5_stack(net, "encoder", x, None, c, layers)
     x = t5_stack(net, "decoder", net.op("aten.embedding.default", [table, targets], (b, s, hidden)), memory, c, later)

@@ -12,7 +12,8 @@ import zipfile
 from draft import BITS, BYTES_MOST, DIMS_MOST, Bad, Draft, integer, items, member, read_json, text_member, unique
 
 GRAPH_BYTES = 256 << 20   # of the JSON, unpacked
-DTYPES = {1: "u8", 2: "i8", 3: "i16", 4: "i32", 5: "i64", 6: "f16", 7: "f32", 8: "f64", 10: "c64", 11: "c128", 12: "bool",
+DTYPES = {1: "u8", 2: "i8", 3: "i16", 4: "i32", 5: "i64", 6: "f16", 7: "f32", 8: "f64", 10: "c64", 11: "c128",
+          12: "bool",
           13: "bf16", 28: "u16", 29: "f8e4m3", 30: "f8e5m2"}
 KINDS = {"parameter": "parameter", "buffer": "buffer", "tensor_constant": "constant"}
 NAMES = re.compile(r"(^|/)(models/[^/]*\.json|serialized_exported_program\.json)$")
@@ -53,7 +54,8 @@ def tensors_of(argument):
         if isinstance(name, str) and set(argument) <= {"name", "class_fqn"}:
             return [name]
         return [name for key, value in argument.items() if key in (
-            "as_tensor", "as_tensors", "as_optional_tensor", "as_optional_tensors", "as_nested_tensors") for name in tensors_of(value)]
+            "as_tensor", "as_tensors", "as_optional_tensor", "as_optional_tensors", "as_nested_tensors")
+            for name in tensors_of(value)]
     return [name for one in items(argument) for name in tensors_of(one)]
 
 
@@ -108,7 +110,8 @@ class Reading:
             return
         stack = re.findall(r'File "([^"]*)", line (\d+), in (\S+)', text_member(metadata, "stack_trace") or "")
         stack = [one for one in stack if "/site-packages/" not in one[0] and "/torch/" not in one[0]] or stack
-        path = [one.split(",")[1] for one in (text_member(metadata, "nn_module_stack") or "").split(";") if one.count(",") > 1]
+        path = [one.split(",")[1] for one in (text_member(metadata, "nn_module_stack") or "").split(";")
+                if one.count(",") > 1]
         name = unique(text_member(node, "name") or (outs or [kind])[0], self.draft.ops)
         op = self.draft.op(name, kind, phase="forward", mod=path[-1] if path and path[-1] else None,
                            src="%s:%s in %s" % stack[-1] if stack else None)

@@ -20,7 +20,8 @@ KEPT = "kernels keep what goes into them: a causal convolution, linear attention
 
 def every(period, one, other):
     """A kind in every n-th layer, another in the others; the period by a key of the file."""
-    return lambda c, layers: [one if (i + 1) % c.size(*period[:-1], normal=period[-1]) == 0 else other for i in range(layers)]
+    return lambda c, layers: [one if (i + 1) % c.size(*period[:-1], normal=period[-1]) == 0 else other
+                              for i in range(layers)]
 
 
 def nemotron(c, layers):
@@ -45,7 +46,8 @@ def wider(net, x, c, has):
     """Gemma 4: layers that see all have wider heads, and perhaps values that are the keys."""
     head = c.size("global_head_dim", normal=512)
     kv = c.size("num_global_key_value_heads", "num_key_value_heads")
-    return attention(net, x, c, {**has, "wide": (0, kv if c.on("attention_k_eq_v") else 0, head), "rotary": 0.25, "equal": True})
+    return attention(net, x, c,
+                     {**has, "wide": (0, kv if c.on("attention_k_eq_v") else 0, head), "rotary": 0.25, "equal": True})
 
 
 GQA, MLA, DELTA = (attention, {}), (latent, {}), (delta_rule, {})
@@ -60,7 +62,8 @@ BIASED = {"bias": True, "out_bias": True, "turns": False}
 
 def with_norms(kind, **more):
     """Attention with norms of queries and keys, everywhere."""
-    return {"full_attention": (attention, {"norms": kind, **more}), "sliding_attention": (attention, {"norms": kind, **more})}
+    return {"full_attention": (attention, {"norms": kind, **more}),
+            "sliding_attention": (attention, {"norms": kind, **more})}
 
 
 def modern_head(net, x, c):
@@ -86,9 +89,11 @@ FAMILIES = {
                     "forms": {"full_attention": "behind"}},
     "kimi_linear": {"tied": None, "kinds": kimi_kinds, "sparse": {"first": 1}, "experts": {"sigmoid": True},
                     "mix": {"linear_attention": (kimi_delta, {}), "full_attention": (latent, {"turns": False})}},
-    "deepseek_v32": {**LATENT, "mix": {"full_attention": (latent, {"index": True})}, "listed": False, "sparse": {"first": 3},
+    "deepseek_v32": {**LATENT, "mix": {"full_attention": (latent, {"index": True})}, "listed": False,
+                     "sparse": {"first": 3},
                      "dense": {"bias": False}},
-    "glm_moe_dsa": {**LATENT, "mix": {"full_attention": (latent, {"index": True})}, "listed": False, "sparse": {"first": 3},
+    "glm_moe_dsa": {**LATENT, "mix": {"full_attention": (latent, {"index": True})}, "listed": False,
+                    "sparse": {"first": 3},
                      "dense": {"bias": False}},
     "glm4_moe_lite": {**LATENT, "sparse": {"first": 1}},
     "axk1": {**LATENT, "sparse": {"first": 1}, "experts": {"sigmoid": True, "behind": True}},
@@ -98,14 +103,18 @@ FAMILIES = {
     "mamba": {"form": "single", "normal": "mamba", "mix": {"mamba": (mamba1, {})}, "tied": True},
     "falcon_mamba": {"form": "single", "normal": "mamba", "mix": {"mamba": (mamba1, {"norms": "none"})}, "tied": True},
     "nemotron_h": {"form": "single", "kinds": nemotron, "dense": {"gated": False, "act": "relu2"},
-                   "mix": {"mamba": (mamba2, {}), "linear_attention": (mamba2, {}), "mlp": (None, {}), "moe": (None, {}),
-                           **{kind: (attention, {"turns": False, "bias": False}) for kind in ("attention", "full_attention")}},
-                   "tied": None, "experts": {"gated": False, "act": "relu2", "sigmoid": True, "bias": "mlp_bias", "beside": "moe_shared_expert_intermediate_size"},
+                   "mix": {"mamba": (mamba2, {}), "linear_attention": (mamba2, {}), "mlp": (None, {}),
+                           "moe": (None, {}),
+                           **{kind: (attention, {"turns": False, "bias": False})
+                              for kind in ("attention", "full_attention")}},
+                   "tied": None, "experts": {"gated": False, "act": "relu2", "sigmoid": True, "bias": "mlp_bias",
+                                             "beside": "moe_shared_expert_intermediate_size"},
                    "sparse": {"first": 4096}},
     "granitemoehybrid": {"normal": "mamba", "mix": {"mamba": (mamba2, {}), "linear_attention": (mamba2, {}),
                                                              "attention": GQA, "full_attention": GQA},
                          "experts": {"beside": "shared_intermediate_size"}, "scaled": True},
-    "bamba": {"kinds": lambda c, n: ["attention" if i in items(c.find("attn_layer_indices")) else "mamba" for i in range(n)],
+    "bamba": {"kinds": lambda c, n: ["attention" if i in items(c.find("attn_layer_indices")) else "mamba"
+                                     for i in range(n)],
               "mix": {"mamba": (mamba2, {}), "linear_attention": (mamba2, {}),
                       **{kind: (attention, {"rotary": 0.5}) for kind in ("attention", "full_attention")}}},
     "falcon_h1": {"form": "beside", "mix": ALL, "listed": False},
@@ -117,12 +126,16 @@ FAMILIES = {
              "dense": {"fit": True, "act": "silu"}},
     "lfm2_moe": {"mix": {"conv": (short_conv, {}), "short_conv": (short_conv, {}), **with_norms("head")}, "tied": True,
                  "experts": {"sigmoid": True}, "sparse": {"first": 2}},
-    "minimax": {"kinds": lambda c, n: ["full_attention" if i % 2 == 0 else "linear_attention" for i in range(n)], "experts": {},
+    "minimax": {"kinds": lambda c, n: ["full_attention" if i % 2 == 0 else "linear_attention" for i in range(n)],
+                "experts": {},
                 "mix": {"linear_attention": (lightning, {}), "full_attention": GQA}},
     "gemma3n_text": {"altup": True, "mix": with_norms("head", shares=True), "tied": True, "scaled": True},
-    "kolibri1": {"form": "sandwich", "mix": with_norms("head"), "experts": {"beside": "shared_expert_intermediate_size"}},
-    "flint": {"mix": with_norms("head", sinks=True), "experts": {"beside": "shared_expert_intermediate_size"}, "sparse": {"first": 2}},
-    "lfm3": {"form": "sandwich", "mix": {"conv": (short_conv, {}), "short_conv": (short_conv, {}), **with_norms("head", gate="head")},
+    "kolibri1": {"form": "sandwich", "mix": with_norms("head"),
+                 "experts": {"beside": "shared_expert_intermediate_size"}},
+    "flint": {"mix": with_norms("head", sinks=True), "experts": {"beside": "shared_expert_intermediate_size"},
+              "sparse": {"first": 2}},
+    "lfm3": {"form": "sandwich",
+             "mix": {"conv": (short_conv, {}), "short_conv": (short_conv, {}), **with_norms("head", gate="head")},
              "tied": True, "dense": {"act": "silu"}},
     "lara_mini": {"mix": {"linear_attention": DELTA, **with_norms("head")}, "tied": True,
                   "experts": {"beside": "shared_expert_intermediate_size"}},
@@ -130,11 +143,15 @@ FAMILIES = {
     "mimo_v2_flash": {"mix": {"full_attention": (attention, {"values": True, "out_bias": False}), "sliding_attention": (
         attention, {"values": True, "out_bias": False, "sinks": True, "kv": "swa_num_key_value_heads"})},
         "experts": {"sigmoid": True}, "sparse": {"first": 1}},
-    "bert-generation": {**OLD, "form": "post", "positions": 0, "first_norm": True, "last_norm": False, "head_bias": True, "two_biases": True,
+    "bert-generation": {**OLD, "form": "post", "positions": 0, "first_norm": True, "last_norm": False,
+                        "head_bias": True, "two_biases": True,
                         "mix": {"full_attention": (attention, BIASED)}, "dense": {"gated": False, "bias": True}},
-    "modernbert-decoder": {"norm": "torch", "first_norm": True, "bare": True, "tied": True, "head": (modern_head,), "head_bias": True,
-                           "mix": {kind: (attention, {"out_bias": "attention_bias"}) for kind in ALL}, "dense": {"act": "gelu"}},
-    "gemma4_text": {"kinds": every(("sliding_window_pattern", 6), "full_attention", "sliding_attention"), "form": "sandwich",
+    "modernbert-decoder": {"norm": "torch", "first_norm": True, "bare": True, "tied": True, "head": (modern_head,),
+                           "head_bias": True,
+                           "mix": {kind: (attention, {"out_bias": "attention_bias"}) for kind in ALL},
+                           "dense": {"act": "gelu"}},
+    "gemma4_text": {"kinds": every(("sliding_window_pattern", 6), "full_attention", "sliding_attention"),
+                    "form": "sandwich",
                     "mix": {"sliding_attention": (attention, {"norms": "head", "shares": True}),
                             "full_attention": (wider, {"norms": "head", "shares": True})},
                     "dense": {"shares": True}, "tied": True, "scaled": True},
@@ -145,13 +162,15 @@ FAMILIES = {
     "mellum": {"mix": with_norms("head"), "experts": {}},
     "aria_text": {"mix": ALL, "experts": {"bias": "mlp_bias"}},
     "hy_v3": {"mix": with_norms("head"), "experts": {"sigmoid": True, "bias": "mlp_bias"}, "sparse": {"first": 1}},
-    "laguna": {"mix": with_norms("head", gate="head"), "experts": {"beside": "shared_expert_intermediate_size", "offset": True},
+    "laguna": {"mix": with_norms("head", gate="head"),
+               "experts": {"beside": "shared_expert_intermediate_size", "offset": True},
                "sparse": {"first": 1}},
     "afmoe": {"mix": with_norms("head", gate="full"), "form": "sandwich", "experts": {"sigmoid": True, "offset": True},
               "sparse": {"first": 1}, "scaled": True},
     "cohere2_moe": {"mix": ALL, "form": "parallel", "norm": "scale", "experts": {}, "tied": True},
     "hunyuan_v1_moe": {"mix": with_norms("head"), "experts": {"beside": "intermediate_size"}},
-    "sarvam_moe": {"mix": with_norms("head", asks="use_qk_norm", out_bias=False), "experts": {"sigmoid": True}, "sparse": {"first": 1}},
+    "sarvam_moe": {"mix": with_norms("head", asks="use_qk_norm", out_bias=False), "experts": {"sigmoid": True},
+                   "sparse": {"first": 1}},
     "granite_swa": {"mix": SINKS, "tied": True, "scaled": True},
     "granitemoe_swa": {"mix": SINKS, "experts": {"beside": "shared_intermediate_size"}, "scaled": True},
     "apertus": {"mix": with_norms("head"), "dense": {"gated": False, "normal": "xielu"}},
@@ -159,22 +178,31 @@ FAMILIES = {
     "exaone": {"mix": ALL},
     "hyperclovax": {"mix": ALL, "form": "sandwich", "scaled": True},
     "nanochat": {"mix": with_norms(None), "norm": "none", "dense": {"gated": False, "act": "relu2"}},
-    "persimmon": {"mix": {"full_attention": (attention, {"norms": "layer", "asks": "qk_layernorm", "bias": True, "out_bias": True, "rotary": 0.5})},
+    "persimmon": {"mix": {"full_attention": (attention, {"norms": "layer", "asks": "qk_layernorm", "bias": True,
+                                                         "out_bias": True, "rotary": 0.5})},
                   "norm": "layer", "dense": {"gated": False, "bias": True}},
-    "falcon": {**OLD, "form": "parallel", "mix": {"full_attention": (attention, {"one": True, "bias": "bias", "out_bias": "bias", "eager": "mask"})},
+    "falcon": {**OLD, "form": "parallel", "mix": {
+        "full_attention": (attention, {"one": True, "bias": "bias", "out_bias": "bias", "eager": "mask"})},
                "dense": {"gated": False, "bias": "bias"}},
-    "bloom": {**OLD, "first_norm": True, "mix": {"full_attention": (attention, {**BIASED, "eager": "alibi"})}, "dense": {"gated": False, "bias": True}},
-    "mpt": {**OLD, "norm": "torch", "mix": {"full_attention": (attention, {**BIASED, "bias": False, "out_bias": False})},
+    "bloom": {**OLD, "first_norm": True, "mix": {"full_attention": (attention, {**BIASED, "eager": "alibi"})},
+              "dense": {"gated": False, "bias": True}},
+    "mpt": {**OLD, "norm": "torch",
+            "mix": {"full_attention": (attention, {**BIASED, "bias": False, "out_bias": False})},
             "dense": {"gated": False, "bias": False}},
-    "gpt_bigcode": {**OLD, "positions": 0, "seen": True, "mix": {"full_attention": (attention, {**BIASED, "one": True, "packed": True})},
+    "gpt_bigcode": {**OLD, "positions": 0, "seen": True,
+                    "mix": {"full_attention": (attention, {**BIASED, "one": True, "packed": True})},
                     "dense": {"gated": False, "bias": True}},
-    "gpt_neo": {**OLD, "positions": 0, "mix": {"full_attention": (attention, HALF)}, "dense": {"gated": False, "bias": True}},
+    "gpt_neo": {**OLD, "positions": 0, "mix": {"full_attention": (attention, HALF)},
+                "dense": {"gated": False, "bias": True}},
     "biogpt": {**OLD, "positions": 2, "scaled": True, "mix": {"full_attention": (attention, BIASED)},
                "dense": {"gated": False, "bias": True}},
-    "xglm": {**OLD, "scaled": True, "mix": {"full_attention": (attention, BIASED)}, "dense": {"gated": False, "bias": True}},
-    "ctrl": {**OLD, "mix": {"full_attention": (attention, BIASED)}, "dense": {"gated": False, "bias": True, "act": "relu"},
+    "xglm": {**OLD, "scaled": True, "mix": {"full_attention": (attention, BIASED)},
+             "dense": {"gated": False, "bias": True}},
+    "ctrl": {**OLD, "mix": {"full_attention": (attention, BIASED)},
+             "dense": {"gated": False, "bias": True, "act": "relu"},
              "head_bias": True},
-    "openai-gpt": {**OLD, "positions": 0, "last_norm": False, "form": "post", "mix": {"full_attention": (attention, BIASED)},
+    "openai-gpt": {**OLD, "positions": 0, "last_norm": False, "form": "post",
+                   "mix": {"full_attention": (attention, BIASED)},
                    "dense": {"gated": False, "bias": True}},
 }
 FAMILIES["gemma4_unified_text"] = {**FAMILIES["gemma4_text"]}
@@ -193,7 +221,8 @@ def kin(mix=None, **more):
 PLAIN = {"gated": False, "normal": "relu2"}
 QKV = {"bias": True, "out_bias": False}
 USED = {"bias": "use_bias", "out_bias": "use_bias"}
-GPTJ = {"form": "parallel", "norm": "layer", "head_bias": True, "dense": {"gated": False, "bias": True, "normal": "gelu_new"},
+GPTJ = {"form": "parallel", "norm": "layer", "head_bias": True,
+        "dense": {"gated": False, "bias": True, "normal": "gelu_new"},
         "drop": ("embd_pdrop", "attn_pdrop", "resid_pdrop", "resid_pdrop"), "listed": False}
 COHERE = {"form": "parallel", "norm": "scale", "tied": True, "multiplied": True}
 GEMMA = {"norm": "gemma", "tied": True, "scaled": True, "dense": {"normal": "gelu"}}
@@ -201,7 +230,8 @@ NO_BIASES = {"attention_bias": False, "mlp_bias": False}
 SILU = {"hidden_act": "silu"}
 WHOLE, LATE, NORMED = {"norms": "whole"}, {"norms": "whole", "cast": "late"}, {"norms": "head"}
 BESIDE = {"experts": {"sigmoid": True}, "only": SILU, "further": True}
-BERT = {**OLD, "form": "post", "positions": 0, "first_norm": True, "last_norm": False, "types": True, "sees_all": True, "narrow_loss": True,
+BERT = {**OLD, "form": "post", "positions": 0, "first_norm": True, "last_norm": False, "types": True, "sees_all": True,
+        "narrow_loss": True,
         "dense": {"gated": False, "bias": True, "normal": "gelu"}, "head": (masked_head,), "head_bias": True,
         "mix": {"full_attention": (attention, {**BIASED, "equal_heads": True})},
         "only": {"is_decoder": False, "add_cross_attention": False, "tie_word_embeddings": True,
@@ -212,12 +242,15 @@ TURNED = "every layer turns its queries and keys, also those that the library le
 FURTHER = ("modules that predict further tokens (num_nextn_predict_layers) are there, as they are trained; the library's class "
            "leaves them out")
 FAMILIES.update({
-    "gpt2": {**OLD, "positions": 0, "mix": {"full_attention": (attention, {**BIASED, "equal_heads": True, "packed": True})},
+    "gpt2": {**OLD, "positions": 0,
+             "mix": {"full_attention": (attention, {**BIASED, "equal_heads": True, "packed": True})},
              "dense": {"gated": False, "bias": True, "normal": "gelu_new"},
              "drop": ("embd_pdrop", "attn_pdrop", "resid_pdrop", "resid_pdrop"),
-             "only": {"add_cross_attention": False, "scale_attn_by_inverse_layer_idx": False, "reorder_and_upcast_attn": False,
+             "only": {"add_cross_attention": False, "scale_attn_by_inverse_layer_idx": False,
+                      "reorder_and_upcast_attn": False,
                       "scale_attn_weights": True, "pruned_heads": {}}},
-    "opt": {**OLD, "positions": 2, "mix": {"full_attention": (attention, BIASED)}, "drop": ("dropout", "attention_dropout",
+    "opt": {**OLD, "positions": 2, "mix": {"full_attention": (attention, BIASED)},
+            "drop": ("dropout", "attention_dropout",
             "dropout", "dropout"), "dense": {"gated": False, "bias": True, "normal": "relu"}, "tied": True,
             "only": {"do_layer_norm_before": True, "enable_bias": True, "layer_norm_elementwise_affine": True,
                      "_remove_final_layer_norm": False}, "same": ("word_embed_proj_dim", "hidden_size")},
@@ -233,26 +266,32 @@ FAMILIES.update({
     "gemma": kin(ROT, **GEMMA), "vaultgemma": kin({**ROT, "capped": True}, **GEMMA),
     "gemma2": kin({**ROT, "capped": True}, form="sandwich", **GEMMA),
     "gemma3_text": kin({**ROT, "norms": "gemma", "capped": True}, form="sandwich", **GEMMA),
-    "phi": kin({"bias": True, "out_bias": True, "norms": "layer", "asks": "qk_layernorm", "rotary": 0.5}, form="parallel",
+    "phi": kin({"bias": True, "out_bias": True, "norms": "layer", "asks": "qk_layernorm", "rotary": 0.5},
+               form="parallel",
                norm="layer", head_bias=True, dense={"gated": False, "bias": True, "normal": "gelu_new"},
                drop=("embd_pdrop", "attention_dropout", "resid_pdrop", "resid_pdrop")),
-    "phi3": kin({"bias": False, "joins": True, "packed": True}, drop=("embd_pdrop", "attention_dropout", "resid_pdrop", "resid_pdrop"), only=NO_BIASES,
+    "phi3": kin({"bias": False, "joins": True, "packed": True},
+                drop=("embd_pdrop", "attention_dropout", "resid_pdrop", "resid_pdrop"), only=NO_BIASES,
                 dense={"packed": True}),
     "gpt_neox": kin({"packed": True, "rotary": 0.25, "equal_heads": True}, form="neox", norm="layer", dense={
         "gated": False, "bias": True, "normal": "gelu"}, drop=("hidden_dropout", "attention_dropout", "hidden_dropout",
                                                                "hidden_dropout"), only={"is_decoder": False}),
     "olmo": kin(ROT, norm="none", only={"clip_qkv": None}),
-    "olmo2": kin({**ROT, **LATE}, form="behind", norm="late"), "olmo3": kin({**ROT, **LATE}, form="behind", norm="late"),
+    "olmo2": kin({**ROT, **LATE}, form="behind", norm="late"),
+    "olmo3": kin({**ROT, **LATE}, form="behind", norm="late"),
     "olmoe": kin({**ROT, **WHOLE}, experts={}, only=SILU),
     "flex_olmo": kin({**ROT, **LATE}, form="behind", norm="late", experts={}, only=SILU),
     "granite": kin(ROT, scaled=True, says=(MULTIPLIED,)),
     "granitemoe": kin(ROT, scaled=True, experts={}, only=SILU, says=(MULTIPLIED,)),
-    "granitemoeshared": kin(ROT, scaled=True, experts={"beside": "shared_intermediate_size"}, only=SILU, says=(MULTIPLIED,)),
+    "granitemoeshared": kin(ROT, scaled=True, experts={"beside": "shared_intermediate_size"}, only=SILU,
+                            says=(MULTIPLIED,)),
     "cohere": kin(ROT, only={"use_qk_norm": False}, says=(MULTIPLIED,), **COHERE),
     "cohere2": kin(ROT, only={"use_qk_norm": False}, says=(MULTIPLIED, TURNED), **COHERE),
-    "starcoder2": kin({**ROT, **USED}, norm="layer", tied=True, dense={"gated": False, "bias": "use_bias", "normal": "gelu"},
+    "starcoder2": kin({**ROT, **USED}, norm="layer", tied=True,
+                      dense={"gated": False, "bias": "use_bias", "normal": "gelu"},
                       drop=("embedding_dropout", "attention_dropout", "residual_dropout", "residual_dropout")),
-    "stablelm": kin({"bias": "use_qkv_bias", "rotary": 0.25}, norm="layer", drop=("", "attention_dropout", "", "hidden_dropout"),
+    "stablelm": kin({"bias": "use_qkv_bias", "rotary": 0.25}, norm="layer",
+                    drop=("", "attention_dropout", "", "hidden_dropout"),
                     only={"qk_layernorm": False, "use_parallel_residual": False}),
     "glm": kin({"bias": "attention_bias", "out_bias": False, "rotary": 0.5}, dense={"packed": True}),
     "glm4": kin({"bias": "attention_bias", "out_bias": False, "rotary": 0.5}, form="sandwich", dense={"packed": True}),
@@ -270,11 +309,13 @@ FAMILIES.update({
     "nemotron": kin({"rotary": 0.5}, norm="layer", dense=PLAIN),
     "gptj": kin({"bias": False, "turn_key": "rotary_dim", "equal_heads": True}, **GPTJ),
     "codegen": kin({"packed": True, "bias": False, "turn_key": "rotary_dim", "equal_heads": True}, **GPTJ),
-    "glm4_moe": kin({"loose": True, "bias": "attention_bias", "out_bias": False, "norms": "head", "asks": "use_qk_norm", "rotary": 0.5},
+    "glm4_moe": kin({"loose": True, "bias": "attention_bias", "out_bias": False, "norms": "head", "asks": "use_qk_norm",
+                     "rotary": 0.5},
                     sparse={"first": 1}, says=(FURTHER,), **BESIDE),
     "dots1": kin({**ROT, **NORMED}, **BESIDE),
     "minimax_m2": kin({**WHOLE, "bias": False}, **BESIDE),
-    "ernie4_5_moe": kin({**ROT, **USED}, tied=True, dense={"bias": "use_bias"}, head_bias="use_bias", sparse={"first": 1},
+    "ernie4_5_moe": kin({**ROT, **USED}, tied=True, dense={"bias": "use_bias"}, head_bias="use_bias",
+                        sparse={"first": 1},
                         experts={"offset": True, "bias": "use_bias"}, only=SILU, says=(
                             "what is added to the router's scores counts as trained",)),
     "llama4_text": kin(ROT, experts={"sigmoid": True, "beside": "intermediate_size", "chosen": 1}, only=SILU, says=(
@@ -289,9 +330,11 @@ FAMILIES.update({
 })
 
 KIN = {"gemma3n": "gemma3n_text", "qwen3_5": "qwen3_5_text", "qwen3_5_moe": "qwen3_5_moe_text", "gemma4": "gemma4_text",
-       "gemma4_unified": "gemma4_unified_text", "refinedweb": "falcon", "refinedwebmodel": "falcon", "gemma3": "gemma3_text",
+       "gemma4_unified": "gemma4_unified_text", "refinedweb": "falcon", "refinedwebmodel": "falcon",
+       "gemma3": "gemma3_text",
        "qwen2_vl_text": "qwen2", "qwen2_5_vl_text": "qwen2", "qwen3_vl_text": "qwen3", "qwen3_vl_moe_text": "qwen3_moe",
-       "qwen2_vl": "qwen2", "qwen2_5_vl": "qwen2", "qwen3_vl": "qwen3", "qwen3_vl_moe": "qwen3_moe", "kimi_k2": "deepseek_v3", "iquestcoder": "llama", "internlm3": "llama",
+       "qwen2_vl": "qwen2", "qwen2_5_vl": "qwen2", "qwen3_vl": "qwen3", "qwen3_vl_moe": "qwen3_moe",
+       "kimi_k2": "deepseek_v3", "iquestcoder": "llama", "internlm3": "llama",
        "glm4v_text": "glm4", "glm4v_moe_text": "glm4_moe"}
 FAMILIES["llama4_text"]["mix"]["chunked_attention"] = FAMILIES["llama4_text"]["mix"]["full_attention"]
 TOWERS = {**TOWERS, "siglip": (siglip, "SiglipModel")}
@@ -303,7 +346,8 @@ BUILDERS = {**TOWERS, **ENCODERS, **DIFFUSION}
 # Signs of what a type has that isn't known here.
 SIGNS = (("mamba", "with state-space layers (Mamba)"), ("ssm", "with state-space layers (Mamba)"),
          ("state_size", "with state-space layers (Mamba)"), ("linear_", "with layers of linear attention"),
-         ("lru_width", "with recurrent layers"), ("rwkv", "with recurrent layers"), ("index_topk", "with sparse attention"))
+         ("lru_width", "with recurrent layers"), ("rwkv", "with recurrent layers"),
+         ("index_topk", "with sparse attention"))
 
 
 def known(name):
@@ -367,7 +411,8 @@ def check_settings(name, family, c):
 
 # ---- what is asked for ----
 
-SWITCHES = {"kernels": ("fused", "eager"), "attention": ("flash", "math"), "loss": ("kernels", "eager"), "dropout": ("0", "1"),
+SWITCHES = {"kernels": ("fused", "eager"), "attention": ("flash", "math"), "loss": ("kernels", "eager"),
+            "dropout": ("0", "1"),
             "dtype": ("bf16", "f16")}
 
 
@@ -396,7 +441,8 @@ def notes(name, file, keys, c, family):
     """What had to be assumed, a line each."""
     if name in DIFFUSION:
         side = c.size("image_size", "sample_size")
-        yield (f"latents of {side} x {side}, as many tokens of text as the sequence says; the mean square of the error is "
+        yield (
+            f"latents of {side} x {side}, as many tokens of text as the sequence says; the mean square of the error is "
                "the loss")
         return
     if name in BUILDERS:
@@ -410,7 +456,8 @@ def notes(name, file, keys, c, family):
                 c.size("vocab_size") * c.size("d_model")))
         return
     if sees(file, keys):
-        yield (f"one image a sample{SAID.get(file['model_type'], '')}, its tokens among the sequence's; attention among "
+        yield (
+            f"one image a sample{SAID.get(file['model_type'], '')}, its tokens among the sequence's; attention among "
                "an image's tokens is counted as the text's, the tower's dropout is left out")
     elif keys is not file or "vision_config" in file:
         yield f"the text model alone ({name}): what makes tokens of images or sound is left out"
@@ -424,7 +471,8 @@ def notes(name, file, keys, c, family):
     if "experts" in family and c.find(*NAMES["experts"]):
         if c.find(*NAMES["top_k"]) is None:
             yield f"num_experts_per_tok isn't said: {family['experts'].get('chosen', 2)} of the experts are assumed"
-        yield ("every expert gets its fair share of the tokens (a capacity factor of 1); the load-balancing loss is left "
+        yield (
+            "every expert gets its fair share of the tokens (a capacity factor of 1); the load-balancing loss is left "
                "out")
     window, most = c.find("sliding_window"), c.find("max_position_embeddings")
     if integer(window) and integer(most) and window < most and c.on("use_sliding_window", normal=True) and (
@@ -467,7 +515,8 @@ class Model:
             self.family = {**self.family, "norm": "layer"}
         if self.family:
             check_settings(self.name, self.family, self.c)
-        c, names = self.c, ("max_target_positions",) if self.name == "whisper" else ("max_position_embeddings", "n_positions")
+        c, names = self.c, ("max_target_positions",) if self.name == "whisper" else (
+            "max_position_embeddings", "n_positions")
         most = c.size(*names, normal=77 if self.name in TOWERS else 2048, least=2 if self.family else 1)
         most = TEXT.get(self.name, most)
         self.seq = 0 if self.name == "vit" else self.sizes["seq"] or min(SEQ_MOST, most)
@@ -517,8 +566,10 @@ class Model:
         said = list(notes(self.name, self.file, self.keys, self.c, self.family))
         groups = self.c.find("n_group")
         more = {"router_nodes": self.c.find("topk_group")} if integer(groups) and groups > 1 else {}
-        return net.draft.records(self.name, {"format": "Hugging Face config.json", "version": self.name, "assumed": said},
-                                 source="tidemark model", batch=net.batch, **({"seq": net.seq} if net.seq else {}), **more)
+        return net.draft.records(self.name,
+                                 {"format": "Hugging Face config.json", "version": self.name, "assumed": said},
+                                 source="tidemark model", batch=net.batch, **({"seq": net.seq} if net.seq else {}),
+                                 **more)
 
 
 def read(stream, options):

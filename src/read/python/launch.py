@@ -143,7 +143,8 @@ class Launch:
         """The file that runs a plan."""
         rows, sections = list(self.written()), {}
         if self.launcher == "megatron":
-            return " ".join("--" + key.replace("_", "-") + ("" if word == "true" else " " + word) for key, word, _ in rows) + "\n"
+            return " ".join("--" + key.replace("_", "-") + ("" if word == "true" else " " + word)
+                            for key, word, _ in rows) + "\n"
         for key, _, literal in rows:
             section, _, name = key.partition(".") if "." in key else ("", "", key)
             sections.setdefault(section, {})[name] = literal

@@ -84,7 +84,8 @@ class Resolving:
         """wide: devices of all axes but tp, pp and cp; shard: that share states."""
         tp, pp, cp, ep = (self.number(axis, 1) for axis in ("tp", "pp", "cp", "ep"))
         zero = self.zero(shard * cp)
-        self.add("strategy=" + ("megatron" if tp * cp * ep > 1 else "zero" if zero else "data" if devices > pp else "none"))
+        self.add("strategy=" +
+                 ("megatron" if tp * cp * ep > 1 else "zero" if zero else "data" if devices > pp else "none"))
         for axis, size in ("dp", wide // ep), ("tp", tp), ("pp", pp), ("cp", cp), ("ep", ep):
             self.put(axis + "=", size, 0)
         if tp > 1 and self.launcher != "torchtitan":
@@ -109,7 +110,8 @@ class Resolving:
             copies = wide // shard
         shard = shard or wide // copies
         if wide % ep or wide * inner != said or shard < 1 or (copies > 1 and copies * shard != wide):
-            raise Bad(f"{said} devices can't be tp {tp} x pp {pp} x cp {cp}, with ep {ep} and {copies} replicas; devices=N "
+            raise Bad(
+                f"{said} devices can't be tp {tp} x pp {pp} x cp {cp}, with ep {ep} and {copies} replicas; devices=N "
                       "before it counts instead")
         self.put("devices=", said, 0)
         self.put("devices_per_node=", node or said // nodes, 0 if node or nodes > 1 else said)

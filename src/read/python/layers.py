@@ -99,7 +99,8 @@ class Net:
 
     def two(self, kind, a, b):
         """An element of the wider one for each, b broadcast."""
-        return self.op("aten." + kind + ".Tensor", [a, b], max(self.shape[a], self.shape[b], key=lambda s: (len(s), prod(s))))
+        return self.op("aten." + kind + ".Tensor", [a, b],
+                       max(self.shape[a], self.shape[b], key=lambda s: (len(s), prod(s))))
 
     def add(self, a, b):
         """Their sum."""
@@ -112,7 +113,8 @@ class Net:
     def drop(self, x, share):
         """Some elements made 0, where there is such a share of them."""
         self.dropped = self.dropped or share > 0
-        return self.op("aten.native_dropout.default", [x], self.shape[x], self.shape[x], dtypes=(self.dtype[x], "bool")) \
+        return self.op("aten.native_dropout.default", [x], self.shape[x], self.shape[x],
+                       dtypes=(self.dtype[x], "bool")) \
             if share and self.drops else x
 
     def heads(self, x, heads):
@@ -131,7 +133,8 @@ class Net:
             bias = self.given("bias", out) if bias else None
             turned = self.op("aten.t.default", [weight], (shape[-1], out), view=True)
             rows = self.view(x, prod(shape[:-1]), shape[-1])
-            made = self.op("aten.addmm.default" if bias else "aten.mm.default", [bias, rows, turned], (prod(shape[:-1]), out))
+            made = self.op("aten.addmm.default" if bias else "aten.mm.default", [bias, rows, turned],
+                           (prod(shape[:-1]), out))
             return self.view(made, *shape[:-1], out)
 
     def norm(self, name, x, kind="rms", width=None):
@@ -204,7 +207,8 @@ class Net:
         slots = self.batch * -(-self.seq * chosen * self.capacity // (100 * count))
         flat = self.view(x, tokens, width)
         scores = self.linear("gate", flat, count, biases)
-        scores = self.map("sigmoid.default" if sigmoid else "_softmax.default", scores if self.fused else self.cast(scores))
+        scores = self.map("sigmoid.default" if sigmoid else "_softmax.default",
+                          scores if self.fused else self.cast(scores))
         picks = self.add(scores, self.given("gate.e_score_correction_bias", 1, count)) if offset else scores
         stack = self.op("tidemark.dispatch_scored", [flat, picks], (count, slots, width), (count, slots, 1),
                         dtypes=(self.dtype[flat], self.dtype[scores]))
@@ -278,7 +282,8 @@ class Net:
             return self.masked(q, k, v, mask)
         if not self.flash or mask or (capped and not self.fused):
             return self.written_out(q, k, v, mask, scaled, capped)
-        made = self.op("aten._scaled_dot_product_flash_attention.default", [q, k, v], (b, heads, s, width), (b, heads, s),
+        made = self.op("aten._scaled_dot_product_flash_attention.default", [q, k, v], (b, heads, s, width),
+                       (b, heads, s),
                        dtypes=(self.dtype[q], "f32"))
         if self.causal:   # the half that its mask hides isn't computed
             self.draft.ops[made]["flops"] = b * heads * s * columns * (head + width)
@@ -316,7 +321,8 @@ class Net:
         weights = self.map("_softmax.default", scores if self.fused else self.cast(scores))
         weights = self.drop(self.cast(weights, self.dtype[q]), self.share)
         weights = self.view(weights, b * heads, s, columns)
-        made = self.view(self.op("aten.bmm.default", [weights, flat(v, few)], (b * heads, s, width)), b, heads, s, width)
+        made = self.view(self.op("aten.bmm.default", [weights, flat(v, few)], (b * heads, s, width)), b, heads, s,
+                         width)
         made = self.op("aten.permute.default", [made], (b, s, heads, width), view=True)
         return self.view(self.map("clone.default", made), b, s, heads * width)
 
@@ -340,7 +346,8 @@ class Net:
         logits = self.linear("lm_head", x, words, bias, table)
         if cap:
             logits = self.map("mul.Tensor", self.map("tanh.default", self.map("div.Tensor", logits)))
-        return self.entropy(self.view(logits, self.batch * self.seq, words), self.view(labels, self.batch * self.seq), kind)
+        return self.entropy(self.view(logits, self.batch * self.seq, words), self.view(labels, self.batch * self.seq),
+                            kind)
 
     def entropy(self, logits, labels, kind="output"):
         """The mean negative log-likelihood of labels under logits [rows, classes]."""

@@ -24,7 +24,8 @@ def widths(c, has, hidden):
         raise Bad(f"hidden {hidden} is not a multiple of heads {heads}")
     head = head or c.size("head_dim", normal=hidden // heads or 1)
     if has.get("fill") and head * heads != hidden:
-        raise Bad(f"head_dim is {head}: only hidden_size / num_attention_heads, {hidden // heads}, is covered for this type")
+        raise Bad(
+            f"head_dim is {head}: only hidden_size / num_attention_heads, {hidden // heads}, is covered for this type")
     if heads % kv:
         raise Bad(f"heads {heads} is not a multiple of kv-heads {kv}")
     return heads, kv, head, c.size("v_head_dim", normal=head) if has.get("values") else head
@@ -84,11 +85,13 @@ def attention(net, x, c, has):
         q, k, v, None, False, capped) if eager else net.attend(q, k, v, capped=capped)
     if has.get("lambdas"):   # of two halves of the heads one is taken from the other
         for name in ("q1", "k1", "q2", "k2"):
-            made = net.view(net.times(net.view(made, net.batch, net.seq, heads, width), net.given("lambda_" + name, width)),
+            made = net.view(net.times(net.view(made, net.batch, net.seq, heads, width),
+                                      net.given("lambda_" + name, width)),
                             net.batch, net.seq, heads * width)
     if has.get("sinks"):
         sinks = net.map("sigmoid.default", net.view(net.given("sinks", heads), 1, 1, heads, 1))
-        made = net.view(net.times(net.view(made, net.batch, net.seq, heads, width), sinks), net.batch, net.seq, heads * width)
+        made = net.view(net.times(net.view(made, net.batch, net.seq, heads, width), sinks), net.batch, net.seq,
+                        heads * width)
     if gate:
         gate = net.map("sigmoid.default", gate)
         if has["gate"] == "head":
@@ -200,7 +203,8 @@ def lightning(net, x, c, _has):
 def mamba2(net, x, c, has):
     """Mamba-2 (arXiv 2405.21060): one product in, a convolution, the scan, a gated norm, one product out."""
     b, s, hidden = net.shape[x]
-    heads, groups = c.size("mamba_num_heads", "mamba_n_heads", "num_heads"), c.size("n_groups", "mamba_n_groups", normal=1)
+    heads, groups = c.size("mamba_num_heads", "mamba_n_heads", "num_heads"), c.size(
+        "n_groups", "mamba_n_groups", normal=1)
     state = c.size("ssm_state_size", "mamba_d_state", "state_size")
     head = c.find("mamba_head_dim", "mamba_d_head", "head_dim")
     wide = c.size("mamba_d_ssm", normal=0) if has.get("own_width") else 0
@@ -209,7 +213,8 @@ def mamba2(net, x, c, has):
         raise Bad(f"a state of {wide} channels isn't a multiple of {heads} heads")
     bc, bias = 2 * groups * state, c.on("use_bias", "mamba_proj_bias")
     z, mixed, dt = net.parts(net.linear("in_proj", x, 2 * wide + bc + heads, bias), wide, wide + bc, heads)
-    mixed = net.conv(mixed, c.size("conv_kernel", "mamba_d_conv", normal=4), c.on("use_conv_bias", "mamba_conv_bias", normal=True))
+    mixed = net.conv(mixed, c.size("conv_kernel", "mamba_d_conv", normal=4),
+                     c.on("use_conv_bias", "mamba_conv_bias", normal=True))
     inner, left, right = net.parts(mixed, wide, bc // 2, bc // 2)
     made = net.op("tidemark.state_space", [net.view(inner, b, s, heads, wide // heads), dt, left, right] + [
         net.given(name, heads) for name in ("dt_bias", "A_log", "D")], (b, s, heads, wide // heads))
@@ -232,13 +237,15 @@ def mamba1(net, x, c, has):
         "time_step_rank", "mamba_dt_rank") != "auto" else -(-hidden // 16)
     bias = c.on("use_bias", "mamba_proj_bias")
     inner, z = net.parts(net.linear("in_proj", x, 2 * wide, bias), wide, wide)
-    inner = net.conv(inner, c.size("conv_kernel", "mamba_d_conv", normal=4), c.on("use_conv_bias", "mamba_conv_bias", normal=True))
+    inner = net.conv(inner, c.size("conv_kernel", "mamba_d_conv", normal=4),
+                     c.on("use_conv_bias", "mamba_conv_bias", normal=True))
     dt, left, right = net.parts(net.linear("x_proj", inner, rank + 2 * state), rank, state, state)
     if has.get("norms"):
         dt, left, right = (net.norm(name, one, has["norms"]) for name, one in (
             ("dt_layernorm", dt), ("b_layernorm", left), ("c_layernorm", right)))
     dt = net.map("softplus.default", net.linear("dt_proj", dt, wide, True))
-    made = net.op("tidemark.selective_scan", [inner, dt, net.given("A_log", wide, state), left, right, net.given("D", wide)],
+    made = net.op("tidemark.selective_scan",
+                  [inner, dt, net.given("A_log", wide, state), left, right, net.given("D", wide)],
                   net.shape[inner])
     return net.linear("out_proj", net.times(made, net.act("silu", z)), hidden, bias)
 
@@ -261,14 +268,16 @@ def activation(c, has):
     names = "hidden_act", "hidden_activation", "activation_function", "activation", "mlp_hidden_act"
     act = has.get("act") or c.find(*names) or has.get("normal", "silu" if has.get("gated", True) else "gelu")
     key = next((name for name in names if name in c.said), names[0])
-    if not isinstance(act, str) or not (act in ACTS or act.startswith("gelu")) or (key in c.said and c.said[key] is None):
+    if not isinstance(act, str) or not (act in ACTS or act.startswith("gelu")) or (
+        key in c.said and c.said[key] is None):
         raise Bad(f"{key} is {described(c.said.get(key))}: expected silu, a gelu, relu or relu2")
     return act
 
 
 def dense(net, x, c, has):
     """One with a gate, or a plain one."""
-    inner = c.size(*NAMES["ffn"], normal=c.size("expansion_ratio", "intermediate_multiple_size", normal=4) * net.shape[x][-1])
+    inner = c.size(*NAMES["ffn"],
+                   normal=c.size("expansion_ratio", "intermediate_multiple_size", normal=4) * net.shape[x][-1])
     if shares(net, c, has) and c.on("use_double_wide_mlp"):
         inner *= 2
     if has.get("fit"):

@@ -99,7 +99,8 @@ class Reading:
         """TypeProto: tensor_type 1 with elem_type 1, shape 2 with dim 1. Its dtype, and its dims, None where they
         aren't said."""
         dtype = dims = None
-        for number, one in ((part, one) for number, tensor in fields(body) if number == 1 for part, one in fields(tensor)):
+        for number, one in ((part, one) for number, tensor in fields(body) if number == 1
+                            for part, one in fields(tensor)):
             if number == 1 and isinstance(one, int):
                 dtype = dtype_of(one) or dtype
             elif number == 2:
@@ -158,7 +159,8 @@ class Reading:
                 raise Bad(f'the size of "{value.name[:60]}" overflows')
         self.missing += not sized
         self.inferred += sized and value.inferred
-        value.tensor = self.draft.tensor(unique(value.name, self.draft.tensors), (bits + 7) // 8, kind, dtype=value.dtype,
+        value.tensor = self.draft.tensor(unique(value.name, self.draft.tensors), (bits + 7) // 8, kind,
+                                         dtype=value.dtype,
                                          shape=value.shape, alias=alias)   # branches may have the same names
 
     def tensor(self, value):

@@ -9,7 +9,8 @@ from onnx_node import Unknown, Value, axis_of, broadcast, dtype_of, read_tensor
 
 WHOLE_MOST = 1e15   # a real beyond it is no size
 COMPARED = {"Equal": lambda a, b: a == b, "Less": lambda a, b: a < b, "Greater": lambda a, b: a > b,
-            "LessOrEqual": lambda a, b: a <= b, "GreaterOrEqual": lambda a, b: a >= b, "And": lambda a, b: bool(a and b),
+            "LessOrEqual": lambda a, b: a <= b, "GreaterOrEqual": lambda a, b: a >= b,
+            "And": lambda a, b: bool(a and b),
             "Or": lambda a, b: bool(a or b), "Xor": lambda a, b: (not a) != (not b)}
 
 
@@ -25,7 +26,8 @@ def rest(a, b):
     return a % b
 
 
-CALCULATED = {"Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": mul, "Div": quotient, "Mod": rest, "Max": max,
+CALCULATED = {"Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": mul, "Div": quotient, "Mod": rest,
+              "Max": max,
               "Min": min, **{op: lambda a, b, truth=truth: int(truth(a, b)) for op, truth in COMPARED.items()}}
 SCALED = {"Mul": mul, "Div": lambda a, b: a / b if b > 0 else 0.0}
 
@@ -105,7 +107,8 @@ def cast(node):
     dtype = like.dtype if like else dtype_of(node.int("to", 0))
     node.give(0, a.shape, dtype)
     if dtype in ("i64", "i32", "bool"):
-        node.follow([int(one) if -WHOLE_MOST < one < WHOLE_MOST else -1 for one in reals] if reals is not None else ints)
+        node.follow([int(one) if -WHOLE_MOST < one < WHOLE_MOST else -1 for one in reals]
+                    if reals is not None else ints)
     elif ints is not None:
         node.follow(reals=[float(one) for one in ints])
 

@@ -333,7 +333,8 @@ def stft(node):
     frame = number(node, 3, shown.shape[0] if shown and len(shown.shape) == 1 else -1)
     if step < 1 or not 1 <= frame <= length:
         raise Unknown
-    node.give(0, [batch, (length - frame) // step + 1, frame // 2 + 1 if node.int("onesided", 1) else frame, 2], a.dtype)
+    node.give(0, [batch, (length - frame) // step + 1, frame // 2 + 1 if node.int("onesided", 1) else frame, 2],
+              a.dtype)
 
 
 def dft(node):

@@ -67,7 +67,8 @@ def main():
         if name not in READERS:
             say(4, "there is no reader " + name)
         parts = __import__(name).read(sys.stdin.buffer, options)
-        sys.stdout.buffer.write(b"".join(part.encode("utf-8", "replace") if isinstance(part, str) else part for part in parts))
+        sys.stdout.buffer.write(b"".join(part.encode("utf-8", "replace") if isinstance(part, str) else part
+                                         for part in parts))
         sys.stdout.buffer.flush()
     except Bad as bad:
         say(3, bad.text, bad.line)

@@ -122,7 +122,8 @@ def add_traces(lists, stacks):
 def traces_of(root, stacks):
     """What a snapshot says of each device with events."""
     if isinstance(root, list) and any(map(is_segment, root)):
-        raise Bad("this is a list of segments, as torch.cuda.memory_snapshot() returns it: it has no events, so nothing "
+        raise Bad(
+            "this is a list of segments, as torch.cuda.memory_snapshot() returns it: it has no events, so nothing "
                   "says when blocks came and went; torch.cuda.memory._dump_snapshot() behind "
                   "_record_memory_history() writes them")
     if not isinstance(root, dict) or "device_traces" not in root:

@@ -7,7 +7,8 @@ import struct
 
 from draft import BITS, BYTES_MOST, DIMS_MOST, Bad, Draft, content, unique
 
-DTYPES = ["f32", "f16", "i32", "u8", "i64", "opaque", "bool", "i16", "c64", "i8", "f64", "c128", "u64", "opaque", "opaque",
+DTYPES = ["f32", "f16", "i32", "u8", "i64", "opaque", "bool", "i16", "c64", "i8", "f64", "c128", "u64", "opaque",
+          "opaque",
           "u32", "u16", "i4", "bf16"]
 OPS = ("ADD AVERAGE_POOL_2D CONCATENATION CONV_2D DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE EMBEDDING_LOOKUP FLOOR "
        "FULLY_CONNECTED HASHTABLE_LOOKUP L2_NORMALIZATION L2_POOL_2D LOCAL_RESPONSE_NORMALIZATION LOGISTIC LSH_PROJECTION LSTM "
@@ -158,5 +159,6 @@ def read(stream, options):
     for operator in graphs[number - 1].tables(3):
         reading.operator(operator, codes)
     assumed = ["an operator's workspace is not in the file"]
-    return reading.draft.records(model.text(3)[:80] or "tflite", {"format": "TensorFlow Lite model", "missing": reading.missing,
+    return reading.draft.records(model.text(3)[:80] or "tflite",
+                                 {"format": "TensorFlow Lite model", "missing": reading.missing,
                                                                   "assumed": assumed})

@@ -19,7 +19,8 @@ def layer(net, x, heads, inner, act, biases, memory=None):
     y = net.norm("self_attn_layer_norm", x, "layer")
     x = net.add(x, attend(net, "self_attn", y, y, heads, biases))
     if memory:
-        x = net.add(x, attend(net, "encoder_attn", net.norm("encoder_attn_layer_norm", x, "layer"), memory, heads, biases))
+        x = net.add(x, attend(net, "encoder_attn", net.norm("encoder_attn_layer_norm", x, "layer"), memory, heads,
+                              biases))
     return net.add(x, net.plain("mlp", net.norm("final_layer_norm", x, "layer"), inner, True, act))
 
 
@@ -32,7 +33,8 @@ def whisper(net, c, asked):
     """Whisper: 30 seconds of sound, and as many tokens as are asked for."""
     width, bins = c.size("d_model"), c.size("num_mel_bins", normal=80)
     frames, most = c.size("max_source_positions", normal=1500), c.size("max_target_positions", normal=448)
-    act, words, biases = c.text("activation_function", normal="gelu"), c.size("vocab_size", least=2), (True, False, True, True)
+    act, words, biases = c.text("activation_function", normal="gelu"), c.size("vocab_size", least=2), (
+        True, False, True, True)
     if net.seq > most:
         raise Bad(f"a sequence of {net.seq} is longer than the learned positions, {most}")
     b = net.batch
@@ -77,7 +79,8 @@ def one_of(net, x):
 
 def clip(net, c, asked):
     """CLIP: every image of the batch against every text."""
-    parts = [type(c)(c.file[name]) if isinstance(c.file.get(name), dict) else type(c)({}) for name in ("text_config", "vision_config")]
+    parts = [type(c)(c.file[name]) if isinstance(c.file.get(name), dict) else type(c)({})
+             for name in ("text_config", "vision_config")]
     text, vision = parts
     text.file = {**text.file, **{key: c.file[key] for key in ("vocab_size",) if c.file.get(key)}}
     b, shared = net.batch, c.size("projection_dim", normal=512)
@@ -94,7 +97,8 @@ def clip(net, c, asked):
             raise Bad(f"image_size {side} is not a multiple of patch_size {size}")
         channels, count = vision.size("num_channels", normal=3), (side // size) ** 2
         pixels = net.given("pixel_values", b, channels, side, side, kind="input")
-        x = net.op("aten.convolution.default", [pixels, net.given("patch_embedding.weight", wide, channels, size, size)],
+        x = net.op("aten.convolution.default",
+                   [pixels, net.given("patch_embedding.weight", wide, channels, size, size)],
                    (b, wide, side // size, side // size))
         x = net.op("aten.permute.default", [net.view(x, b, wide, count)], (b, count, wide), view=True)
         first = net.op("aten.expand.default", [net.given("class_embedding", wide)], (b, 1, wide), view=True)
@@ -105,9 +109,11 @@ def clip(net, c, asked):
         seen = net.norm("post_layernorm", one_of(net, x), "layer")
     words, seen = net.linear("text_projection", words, shared), net.linear("visual_projection", seen, shared)
     turned = net.op("aten.t.default", [seen], (shared, b), view=True)
-    logits = net.times(net.op("aten.mm.default", [words, turned], (b, b)), net.map("exp.default", net.given("logit_scale")))
+    logits = net.times(net.op("aten.mm.default", [words, turned], (b, b)),
+                       net.map("exp.default", net.given("logit_scale")))
     labels = net.given("labels", b, kind="input", dtype="i64")
-    both = [net.entropy(one, labels, "activation") for one in (logits, net.op("aten.t.default", [logits], (b, b), view=True))]
+    both = [net.entropy(one, labels, "activation")
+            for one in (logits, net.op("aten.t.default", [logits], (b, b), view=True))]
     net.draft.tensors[net.add(*both)]["kind"] = "output"
 
 

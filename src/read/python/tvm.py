@@ -6,7 +6,8 @@ shape, a type and the storage that TVM's own memory plan gives it.
 from draft import BITS, BYTES_MOST, DIMS_MOST, Bad, Draft, integer, items, member, read_json, text_member, unique
 
 DTYPES = {"float32": "f32", "float16": "f16", "bfloat16": "bf16", "float64": "f64", "int64": "i64", "int32": "i32",
-          "int16": "i16", "int8": "i8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "bool",
+          "int16": "i16", "int8": "i8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
+          "bool": "bool",
           "uint1": "bool", "int4": "i4"}
 
 
@@ -52,7 +53,8 @@ def read(stream, _options):
         if op == "null":
             missing += add(index, 0, name, "parameter" if name.startswith("p") or index not in given else "input")
             continue
-        record = draft.op(unique(name, draft.ops), "tvm." + (text_member(member(node, "attrs"), "func_name") or name), phase="forward")
+        record = draft.op(unique(name, draft.ops), "tvm." + (text_member(member(node, "attrs"), "func_name") or name),
+                          phase="forward")
         for one in items(member(node, "inputs")):
             source = made.get((one[0], one[1])) if isinstance(one, list) and len(one) > 1 and integer(one[0]) and integer(
                 one[1]) else None

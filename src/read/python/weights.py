@@ -75,6 +75,7 @@ def read(stream, _options):
         kinds[dtype if dtype in kinds or len(kinds) < KINDS_MOST else "other types"] += numbers
     if not 0 < sum(kinds.values()) < NUMBERS_MOST:
         return []
-    return [f"{len(tensors)} tensors", *(f", {count / 1e6:.4g} million numbers in {dtype[:12]}" for dtype, count in kinds.items()),
+    return [f"{len(tensors)} tensors",
+            *(f", {count / 1e6:.4g} million numbers in {dtype[:12]}" for dtype, count in kinds.items()),
             f": to load it takes {size_text(len(data))}, to train it with Adam in mixed precision "
             f"{size_text(TRAINED * sum(kinds.values()))}, activations aside; "]

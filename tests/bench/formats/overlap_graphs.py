@@ -35,11 +35,13 @@ class Fake(InputReader):
     def storage(self, storage_hash, nbytes, *, device=None, dtype_hint=None):
         return device, dtype_hint
 
-    def tensor(self, storage, shape, stride=None, *, storage_offset=None, dtype=None, requires_grad=None, is_leaf=None, **more):
+    def tensor(self, storage, shape, stride=None, *, storage_offset=None, dtype=None, requires_grad=None, is_leaf=None,
+               **more):
         device, hint = storage
         kwargs = dict(dtype=dtype or hint or torch.float32, device=device or "cpu")
         with self.mode:
-            self.args.append(torch.empty_strided(shape, stride, **kwargs) if stride is not None else torch.empty(shape, **kwargs))
+            self.args.append(torch.empty_strided(shape, stride, **kwargs)
+                             if stride is not None else torch.empty(shape, **kwargs))
 
     def symint(self, value):
         self.args.append(value)
@@ -56,7 +58,8 @@ def trace(name):
     for tag in set(repro.get_pg_config()) - registered - {group.group_name}:
         _register_process_group(tag, group)
         registered.add(tag)
-    mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv(allow_scalar_outputs=True, allow_dynamic_output_shape_ops=True))
+    mode = FakeTensorMode(allow_non_fake_inputs=True,
+                          shape_env=ShapeEnv(allow_scalar_outputs=True, allow_dynamic_output_shape_ops=True))
     reader = Fake(mode)
     repro.load_args(reader)
     with mode:
