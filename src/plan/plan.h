@@ -178,8 +178,8 @@ char *plan_layout_ground(const struct plan *plan, char *text, size_t size);
 int64_t plan_budget(const struct plan *plan);
 
 /* The highest live bytes of an order where one expert gets every token and all have as much room as it; -1: there are
- * no experts' places, they have that room already, or there is no memory for it. live: [ops] bytes at each position.
- * load: tokens that an expert has room for, and all. O(graph). */
+ * no experts' places, they have that room already, they take more than 2^60 bytes, or there is no memory for it. live:
+ * [ops] bytes at each position. load: tokens that an expert has room for, and all. O(graph). */
 int64_t routing_peak(const struct graph *graph, const struct rules *rules, const uint32_t *position,
 	const int64_t *live, int64_t load[2]);
 

@@ -40,7 +40,8 @@ static bool routing_find(struct routing *routing)
 {
 	const struct graph *graph = routing->graph;
 	FOR(op, graph->ops) {
-		if (!(rules_traits(routing->rules, graph->op[op].type) & TRAIT_DISPATCH))
+		if (!(rules_traits(routing->rules, graph->op[op].type) & TRAIT_DISPATCH) ||
+			csr_length(&graph->reads, op) == 0 || csr_length(&graph->writes, op) == 0)
 			continue;
 		const struct tensor *from = &graph->tensor[graph->reads.item[graph->reads.start[op]]],
 							*to = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
@@ -58,7 +59,7 @@ int64_t routing_peak(const struct graph *graph, const struct rules *rules, const
 	const int64_t *live, int64_t load[2])
 {
 	struct routing routing = { .graph = graph, .rules = rules };
-	int64_t peak = 0, bytes = 0;
+	int64_t peak = 0, bytes = 0, more, sum = 0;
 	if (!routing_find(&routing))
 		return -1;
 	HELD uint8_t *MAKE(dim, graph->tensors);
@@ -73,7 +74,10 @@ int64_t routing_peak(const struct graph *graph, const struct rules *rules, const
 		const struct storage *storage = &graph->storage[s];
 		if (!dim[storage->root] || storage->allocator == NONE || storage->persistent)
 			continue;
-		int64_t more = storage->bytes / routing.places * (routing.tokens - routing.places);
+		if (__builtin_mul_overflow(storage->bytes / routing.places, routing.tokens - routing.places, &more) ||
+			more > BYTES_MAX - sum)
+			return -1;
+		sum += more;
 		uint32_t first = position[storage->allocator], last = storage->live_out ? graph->ops - 1 : first;
 		FOR_ITEMS(user, &graph->users, s)
 			last = LARGER(position[user], last);

@@ -3,6 +3,7 @@
 
 #include "data.h"
 #include "plan_json.h"
+#include "src/base/safe_text.h"
 #include "src/plan/came_to.h"
 #include "src/plan/host_pool.h"
 #include "src/plan/verdict.h"
@@ -263,13 +264,13 @@ static void report_write_routing(const struct plan *plan, FILE *stream)
 	const struct ordered *ordered = plan->ordered;
 	struct part_peak part[PARTS_MOST];
 	uint32_t parts = parts_find(plan->graph, ordered->result.order, ordered->live, part);
-	char remark[200], name[60];
+	char remark[200], name[60], clean[15];
 	PRINT_TO(remark, "one expert gets all %lld tokens, each has room for them; here for %lld, and what is more is dropped",
 		(long long)plan->routed_load[1], (long long)plan->routed_load[0]);
 	if (plan->routed_peak > 0)
 		line(stream, "peak, worst routing", plan->routed_peak, remark);
 	FOR(p, parts) {
-		PRINT_TO(name, "peak in %.14s", part[p].name);
+		PRINT_TO(name, "peak in %s", text_clean(part[p].name, clean, sizeof clean));
 		PRINT_TO(remark, "at op %u%s", part[p].position, part[p].bytes == plan_peak(plan) ? ", the step's" : "");
 		line(stream, name, part[p].bytes, remark);
 	}
