@@ -473,14 +473,35 @@ static void raise_working(struct block_working *working, int64_t live, int64_t p
 		}
 }
 
+/* Bytes of a gradient before a cast that makes it larger, where it comes from one. */
+static int64_t uncast_bytes(const struct costing *costing, uint32_t s)
+{
+	const struct graph *graph = costing->units->graph;
+	uint32_t op = graph->storage[s].allocator;
+	int64_t bytes = graph->storage[s].bytes;
+	if (op == NONE || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
+		return bytes;
+	uint32_t from = graph->reads.item[graph->reads.start[op]];
+	const struct storage *storage = &graph->storage[graph->tensor[from].storage];
+	bool same = !storage->persistent &&
+		block_costs_elements_of(graph, from) == block_costs_elements_of(graph, graph->storage[s].root);
+	return same && storage->bytes < bytes ? storage->bytes : bytes;
+}
+
 /* What an op allocates, or what ends with it, of all bytes and of those that are made for gradients of weights. */
 static void change_live(const struct costing *costing, uint32_t op, bool after, struct moment *now)
 {
 	const struct graph *graph = costing->units->graph;
 	FOR_ITEMS(s, &graph->touches, op) {
 		uint32_t maker = graph->storage[s].allocator;
-		if (maker == NONE || graph->storage[s].persistent || costing->work->gradient[s])
+		if (maker == NONE || graph->storage[s].persistent)
 			continue;
+		if (costing->work->gradient[s]) {
+			int64_t uncast = maker == op ? uncast_bytes(costing, s) : 0, whole = graph->storage[s].bytes;
+			if (uncast > 0 && after == (uncast < whole))
+				costing->cost[costing->blocks->of[op]].made += costing->bytes[s] / (whole / uncast);
+			continue;
+		}
 		bool changes = after ? costing->work->last[s] == op && !graph->storage[s].live_out : maker == op;
 		int64_t bytes = !changes ? 0 : after ? -costing->bytes[s] : costing->bytes[s];
 		now->live += bytes;
@@ -501,6 +522,7 @@ static void add_working(struct costing *costing, int64_t *saved_until)
 	FOR(b, costing->blocks->blocks) {
 		saved_until[b] = (b > 0 ? saved_until[b - 1] : 0) + costing->cost[b].saved;
 		costing->cost[b].both = costing->cost[b].input = none;
+		costing->cost[b].whole = never;
 	}
 	FOR(op, graph->ops) {
 		struct block_cost *cost = &costing->cost[costing->blocks->of[op]];
@@ -516,6 +538,7 @@ static void add_working(struct costing *costing, int64_t *saved_until)
 			int64_t scratch = after ? 0 : split_scratch(costing->units, &sharding->mesh, op, sharding->split[op]),
 					beside = now.live + scratch - saved_until[costing->blocks->of[op]],
 					waiting = SMALLER(part, now.parts); /* its own part is there */
+			cost->whole = larger_of(cost->whole, beside + cost->made);
 			raise_working(&cost->both, beside, waiting, after ? 0 : written, after ? 0 : read);
 			if (costing->work->weight[op])
 				cost->weights = larger_of(cost->weights, now.weights + now.parts - waiting + (after ? 0 : written));
@@ -575,31 +598,16 @@ static void add_state(struct costing *costing, uint32_t s, uint32_t parameter, i
 		return;
 	bytes = (int64_t)((double)bytes * ((double)costing->bytes[parameter] / (double)whole));
 	*field(&costing->cost[home].states, class) += bytes;
-	if (s == parameter)
+	if (s == parameter) {
 		costing->cost[home].parameters[class]++;
-	if (s == parameter)
 		costing->cost[home].matrices += one_matrix(costing, parameter);
+	}
 	if (graph->tensor[root].dims < 2)
 		*field(&costing->cost[home].vectors, class) += bytes;
 	if (other != NONE) {
 		*field(&costing->cost[other].shared, class) += bytes;
 		costing->cost[other].shared_with = home;
 	}
-}
-
-/* Bytes of a gradient before a cast that makes it larger, where it comes from one. */
-static int64_t uncast_bytes(const struct costing *costing, uint32_t s)
-{
-	const struct graph *graph = costing->units->graph;
-	uint32_t op = graph->storage[s].allocator;
-	int64_t bytes = graph->storage[s].bytes;
-	if (op == NONE || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
-		return bytes;
-	uint32_t from = graph->reads.item[graph->reads.start[op]];
-	const struct storage *storage = &graph->storage[graph->tensor[from].storage];
-	bool same = !storage->persistent &&
-		block_costs_elements_of(graph, from) == block_costs_elements_of(graph, graph->storage[s].root);
-	return same && storage->bytes < bytes ? storage->bytes : bytes;
 }
 
 /* On 1, 1/2, 1/4, ... of a device's share. */

@@ -47,6 +47,7 @@ struct block_cost {
 						split; what both parts gather stays whole */
 	struct block_working both;       /* of the whole backward pass, and the forward pass */
 	struct block_working input;      /* without what only makes gradients of weights */
+	int64_t whole, made; /* both.most[0][0] with its gradients of weights, whole, as they were made; all of these */
 	int64_t weights;                 /* the most bytes that making gradients of weights takes beside what it reads */
 	int64_t update_transient;        /* the most bytes that an op of the update takes beside states and gradients */
 	int64_t send;                    /* bytes that go to the next block */

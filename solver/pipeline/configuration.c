@@ -497,12 +497,12 @@ static int64_t busiest(const struct config *config, const struct pieces *pieces)
 static int64_t closed_form(const struct config *config, const struct pieces *pieces)
 {
 	uint32_t n = config->pp * config->chunks;
-	int64_t all = 0, most = busiest(config, pieces), bubble;
-	FOR(k, n)
-		all += pieces->forward[k] + pieces->backward[k] + 2 * pieces->send[k];
-	int64_t forward = 0;
-	FOR(k, n)
+	int64_t all = 0, forward = 0, most = busiest(config, pieces), bubble;
+	FOR(k, n) {
+		all += pieces->backward[k] + pieces->send[k];
 		forward += pieces->forward[k] + pieces->send[k];
+	}
+	all += forward;
 	bubble = larger_of(0, all - most);
 	switch (config->schedule) {    /* no less than until the last rank has something to do */
 	case SCHEDULE_ZB1P: bubble /= 3; break;
@@ -584,24 +584,20 @@ static double utilisation(const struct config_model *model, const struct config 
 
 /* ---- terms ---- */
 
-static int64_t thousandths_of(int64_t time, uint32_t thousandths)
+static void hide(int64_t *time, int64_t *link, uint32_t inside)
 {
-	return time / 1000 * thousandths;
+	int64_t hidden = *link / 1000 * inside;
+	*time -= hidden;
+	*link -= hidden;
 }
 
 void config_hide(const struct overheads *overheads, struct block_cost *cost, uint32_t blocks)
 {
-	FOR(b, blocks) {
-		int64_t forward = thousandths_of(cost[b].forward_link, overheads->inside),
-				backward = thousandths_of(cost[b].backward_link, overheads->inside);
-		int64_t weight = thousandths_of(cost[b].weight_link, overheads->inside);
-		cost[b].forward -= forward;
-		cost[b].forward_link -= forward;
-		cost[b].backward -= backward;
-		cost[b].backward_link -= backward;
-		cost[b].weight -= weight;
-		cost[b].weight_link -= weight;
-		cost[b].beside = thousandths_of(cost[b].summed, overheads->inside);
+	for (uint32_t b = 0, inside = overheads->inside; b < blocks; b++) {
+		hide(&cost[b].forward, &cost[b].forward_link, inside);
+		hide(&cost[b].backward, &cost[b].backward_link, inside);
+		hide(&cost[b].weight, &cost[b].weight_link, inside);
+		cost[b].beside = cost[b].summed / 1000 * inside;
 	}
 }
 
@@ -616,11 +612,11 @@ static void config_term_find(const struct config_model *model, const struct conf
 		.backward = cost->backward + back, .link = cost->forward_link + across + cost->backward_link + back,
 		.send = config_send_time(model, config, cost->send), .traffic = config_block_traffic(terms, config, cost),
 		.updating = config_share(cost->update_transient, config->zero >= 1 ? config->dp * config->cp * config->ep : 1),
-		.gathered = !gathers ? 0
+		.gathered = !gathers || terms->units ? 0
 			: config->keeps ? forward_reads
 			: larger_of(forward_reads, configuration_reads_of(&cost->backward_reads)) };
 	if (overheads->transient) {
-		term->working[0] = cost->both.most[sums][gathers];
+		term->working[0] = terms->units ? cost->whole : cost->both.most[sums][gathers];
 		term->working[1] = cost->input.most[sums][gathers];
 	}
 	configuration_add_states(config, &cost->states, 1, &term->states);
@@ -630,9 +626,18 @@ static void config_term_find(const struct config_model *model, const struct conf
 		configuration_add_states(config, &cost->shared, 1, &term->shared);
 	FOR(class, STATE_CLASSES) {
 		uint32_t shards = config_shards(config, class);
+		int64_t parameter = cost->states.parameter[class], uncast = cost->states.uncast[class],
+				flat = cost->states.gradient[class], wide = config_share(flat, shards);
 		term->update += shared_update(cost->update[class], config->zero >= 1 ? shards : 1);
-		term->waiting += config_one_device(config) ? cost->states.uncast[class]
-			: config_share(cost->states.gradient[class], config->zero >= 2 ? shards : 1);
+		term->waiting += config_one_device(config) ? uncast : config->zero >= 2 ? wide : flat;
+		if (!terms->units || shards == 1)
+			continue;
+		term->gathered += parameter;
+		term->flat += flat;
+		if (uncast < flat && cost->states.optimizer[class] >= flat) { /* its wide ones are the only parameters */
+			term->states.parameters += wide - config_share(parameter, shards);
+			term->states.optimizer -= wide;
+		}
 	}
 }
 
@@ -640,6 +645,8 @@ void config_terms_find(const struct config_model *model, const struct config *co
 	struct config_terms *terms)
 {
 	config_axes_find(model, config, terms);
+	terms->units = overheads->gathered && overheads->transient && config_gathers(config) && !config->keeps &&
+		config->pp == 1 && config->microbatches == 1 && !config->offload && model->layers > 0;
 	terms->states = (struct state_bytes){ 0 };
 	terms->saved = terms->stretches = 0;
 	FOR(b, model->blocks) {

@@ -88,6 +88,7 @@ struct block_term {
 	int64_t forward, backward; /* picoseconds, with what is reduced across; backward: as of a pass in one part */
 	int64_t link, send, update; /* of both passes the collectives inside; of what goes to the next block; of the update */
 	int64_t gathered, waiting, updating;  /* bytes: gathered parameters; gradients until the update; an op of that */
+	int64_t flat;                /* bytes of gradients that a unit reduces at once */
 	int64_t working[2];       /* the most that the backward pass works with, without gradients of weights: [1] */
 	struct state_bytes states, shared;    /* shared: of parameters that the block shared_with has */
 	struct state_traffic traffic;
@@ -99,6 +100,7 @@ struct config_terms {
 		struct mesh_axis axis, copies;
 	} of[STATE_CLASSES]; /* the devices that share a class of parameters, groups of copies */
 	struct block_term *block;
+	bool units;                  /* one pass, whose layers gather and reduce at once: fully_shard */
 	struct state_bytes states;   /* of all blocks together */
 	int64_t saved;               /* bytes of one microbatch */
 	uint32_t stretches;          /* between which cuts may lie */
@@ -228,8 +230,8 @@ bool config_splits(const struct config *config);
 /* The most bytes that a block works with in its backward pass, beside what is saved. */
 int64_t config_working(const struct block_term *term, const struct config *config, const struct overheads *overheads);
 
-/* Of a rank whose activations and transient bytes are known: sets these and gradients to what they are at the fullest
- * moment of the program's order. first: as in config_evaluate(). O(blocks). */
+/* Of a rank whose activations and transient bytes are known: sets these, gradients and what is gathered to what they
+ * are at the fullest moment of the program's order. first: as in config_evaluate(). O(blocks). */
 void fullest_moment(const struct config_model *model, const struct config *config, const struct overheads *overheads,
 	const uint32_t *first, uint32_t rank, struct rank_memory *memory);
 

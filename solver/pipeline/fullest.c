@@ -41,17 +41,6 @@ static bool gradients_wait(const struct passing *passing)
 	return passing->model->joint || !config_one_device(passing->config);
 }
 
-static bool is_away(const struct passing *passing, uint32_t b)
-{
-	FOR(chunk, passing->config->chunks) {
-		uint32_t piece = config_piece(passing->config, passing->rank, chunk), begin = passing->first[piece],
-				 end = passing->first[piece + 1];
-		if (b >= begin && b < end)
-			return b < host_away_until(passing->model, passing->config, begin, end);
-	}
-	return false;
-}
-
 /* The most that the update takes: gradients of the blocks that come later, and what an op takes beside. */
 static int64_t update_most(const struct passing *passing)
 {
@@ -64,30 +53,74 @@ static int64_t update_most(const struct passing *passing)
 	return most;
 }
 
-/* Of the moments when a block works, and of the update, the fullest. Gradients of the blocks behind are there. Sets
- * activations, transient and gradients to what they are then. */
+/* A page of 20 MiB for each of three streams, which none fills. */
+#define UNIT_PAGES (INT64_C(60) << 20)
+
+/* What the layer or other block before end gathers, from begin on. The first and the last block are the root's. */
+static int64_t unit_gathers(const struct config_model *model, uint32_t end, uint32_t *begin)
+{
+	int64_t sum = 0;
+	for (*begin = end; *begin > 1;) {
+		uint32_t layer = --*begin - model->layer;
+		sum += model->terms->block[*begin].gathered;
+		if (layer >= model->layers * model->period || layer % model->period == 0)
+			break;
+	}
+	return sum;
+}
+
+static void raise_moment(int64_t left, int64_t working, int64_t gradients, int64_t gathered, struct rank_memory *most)
+{
+	if (left + working + gradients + gathered > most->activations + most->transient + most->gradients + most->gathered) {
+		most->activations = left;
+		most->transient = working;
+		most->gradients = gradients;
+		most->gathered = gathered;
+	}
+}
+
+/* Of the moments when a block works, and of the update, the fullest. Gradients of the blocks behind are there.
+ *
+ * fully_shard (src/plan/fsdp.c): beside a unit its parameters and, flat, the next one's are whole, and flat gradients
+ * of the one behind until its own are reduced; the last one's parameters, flat too, since the forward pass; the root's
+ * to the end. */
 static void fullest_whole(const struct passing *passing, struct rank_memory *memory)
 {
-	const struct config *config = passing->config;
-	const struct overheads *overheads = passing->overheads;
-	int64_t most = -1, left = memory->activations, gradients = 0, update = update_most(passing);
+	const struct config_model *model = passing->model;
+	const struct block_term *all = model->terms->block;
+	bool units = model->terms->units;
+	uint32_t last = model->blocks - 1, begin = units ? last : NONE, next;
+	int64_t left = memory->activations, gradients = 0, reduced = 0, flat = 0, less = 0, update = update_most(passing),
+			root = UNIT_PAGES + all[0].gathered + all[last].gathered, ahead = unit_gathers(model, last, &next),
+			whole = memory->gathered;
+	if (units)
+		whole = root + 2 * ahead + unit_gathers(model, next, &(uint32_t){ 0 });
+	memory->activations = memory->transient = memory->gradients = memory->gathered = 0;
 	BLOCKS_BACK(b, passing) {
-		const struct block_term *term = &passing->model->terms->block[b];
-		int64_t working = config_working(term, config, overheads);
-		if (left + working + gradients > most) {
-			most = left + working + gradients;
-			memory->activations = left;
-			memory->transient = working;
-			memory->gradients = gradients;
+		const struct block_term *term = &all[b];
+		raise_moment(left, config_working(term, passing->config, passing->overheads), gradients, whole, memory);
+		gradients += units ? term->cost->made : gradients_wait(passing) ? term->waiting : 0;
+		if (b >= host_away_until(model, passing->config, passing->first[piece_of_b], passing->first[piece_of_b + 1]))
+			left -= term->cost->saved - (passing->overheads->small ? 0 : term->cost->saved_small);
+		flat += term->flat;
+		less += term->cost->made - term->waiting;
+		if (b != begin)
+			continue;
+		if (b < last) {
+			raise_moment(left, 0, gradients += flat - reduced, whole, memory);
+			gradients -= less;
+			reduced = flat;
+			whole = root + ahead;
 		}
-		gradients += gradients_wait(passing) ? term->waiting : 0;
-		left -= is_away(passing, b) ? 0 : term->cost->saved - (overheads->small ? 0 : term->cost->saved_small);
+		begin = next;
+		ahead = unit_gathers(model, next, &next);
+		whole += b < last ? ahead : 0;
+		flat = less = 0;
 	}
-	if (update > most) {
-		memory->activations = 0;
-		memory->gradients = SMALLER(gradients, update);
-		memory->transient = update - memory->gradients;
-	}
+	if (units)
+		raise_moment(left, 0, gradients + all[0].flat + all[last].flat - reduced, root, memory);
+	gradients = SMALLER(gradients, update);
+	raise_moment(0, update - gradients, gradients, units ? 0 : whole, memory);
 }
 
 /* A backward pass in two parts holds what its first part does before there is a gradient of a weight; these come as
@@ -98,11 +131,7 @@ static void fullest_split(const struct passing *passing, struct rank_memory *mem
 	BLOCKS_BACK(b, passing)
 		gradients += passing->model->terms->block[b].waiting;
 	memory->gradients = 0;
-	if (larger_of(update, gradients) > memory->activations + memory->transient) {
-		memory->activations = 0;
-		memory->gradients = gradients;
-		memory->transient = larger_of(0, update - gradients);
-	}
+	raise_moment(0, larger_of(0, update - gradients), gradients, memory->gathered, memory);
 }
 
 void fullest_moment(const struct config_model *model, const struct config *config, const struct overheads *overheads,

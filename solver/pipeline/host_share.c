@@ -57,17 +57,6 @@ static void send_activations(const struct config_model *model, const struct conf
 	memory->activations += SMALLER(2 * largest, memory->host);
 }
 
-/* A device's share of a block's optimizer state. */
-static int64_t states_of(const struct config *config, const struct block_cost *cost)
-{
-	int64_t sum = 0;
-	FOR(class, STATE_CLASSES) {
-		int64_t shards = config->zero >= 1 ? config_shards(config, class) : 1;
-		sum += (cost->states.optimizer[class] + shards - 1) / shards;
-	}
-	return sum;
-}
-
 void host_send_away(const struct config_model *model, const struct config *config, const uint32_t *first, uint32_t rank,
 	const struct in_flight *at_most, struct rank_memory *memory)
 {
@@ -77,7 +66,7 @@ void host_send_away(const struct config_model *model, const struct config *confi
 		return;
 	FOR(chunk, config->chunks)
 		for (uint32_t piece = config_piece(config, rank, chunk), b = first[piece]; b < first[piece + 1]; b++)
-			largest = larger_of(largest, states_of(config, model->terms->block[b].cost));
+			largest = larger_of(largest, model->terms->block[b].states.optimizer);
 	memory->host += memory->optimizer;
 	memory->optimizer = SMALLER(2 * largest, memory->optimizer);
 }
@@ -87,8 +76,8 @@ int64_t host_streamed_update(
 {
 	int64_t states = 0, largest = 0;
 	for (uint32_t b = begin; b < end && host_share_sends(model, config, OFFLOAD_OPTIMIZER); b++) {
-		states += states_of(config, model->terms->block[b].cost);
-		largest = larger_of(largest, states_of(config, model->terms->block[b].cost));
+		states += model->terms->block[b].states.optimizer;
+		largest = larger_of(largest, model->terms->block[b].states.optimizer);
 	}
 	return states == 0
 		? update

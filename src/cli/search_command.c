@@ -276,11 +276,11 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 		print_memory(file, "first rank", &best->first);
 		print_memory(file, "last rank", &best->last);
 		print_memory(file, "worst rank", &best->worst);
-		if (tokens_of(search) > 0)
+		double speed = (double)tokens_of(search) * 1e12 / (double)best->time;
+		if (speed > 0)
 			fprintf(file,
 				"  speed        %.6g tokens/s, %.6g per device; MFU %.1f %%: the matmuls' share of the peak\n",
-				(double)tokens_of(search) * 1e12 / (double)best->time,
-				(double)tokens_of(search) * 1e12 / (double)best->time / request->devices, 100 * best->mfu);
+				speed, speed / request->devices, 100 * best->mfu);
 		fprintf(file,
 			"  time         collectives inside layers %.4f s, gradients not hidden %.4f s, update %.4f s, idle in the "
 			"pipeline %.4f s\n",
@@ -352,15 +352,15 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 
 static json_t *memory_json(const struct rank_memory *memory)
 {
-	json_t *parts = json_object();
-#define X(field, name) json_object_set_new(parts, #field, json_integer(memory->field));
+	json_t *parts = json_object(), *all = json_object(), *into = parts;
+#define X(field, name) json_object_set_new(into, #field, json_integer(memory->field));
 	OVERHEAD_PARTS(X)
+	into = all;
+	X(parameters, ) X(gradients, ) X(optimizer, ) X(activations, ) X(transient, ) X(gathered, ) X(overhead, )
+	json_object_set_new(all, "overheads", parts);
+	X(total, )
 #undef X
-	return json_pack("{sI sI sI sI sI sI sI so sI}", "parameters", (json_int_t)memory->parameters, "gradients",
-		(json_int_t)memory->gradients, "optimizer", (json_int_t)memory->optimizer, "activations",
-		(json_int_t)memory->activations, "transient", (json_int_t)memory->transient, "gathered",
-		(json_int_t)memory->gathered, "overhead", (json_int_t)memory->overhead, "overheads", parts, "total",
-		(json_int_t)memory->total);
+	return all;
 }
 
 static json_t *planned_json(const struct config_planned *planned)

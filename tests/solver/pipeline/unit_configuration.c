@@ -158,6 +158,34 @@ Test(configuration, zero_stages_are_exact)
 	cr_expect_eq(memory.optimizer, INT64_C(90000000000) / 8);
 }
 
+/* fully_shard on four devices, of four layers between an embedding and a head that all weigh the same. The fullest
+ * moment is when the second layer goes back: its parameters and the first one's, flat, and the root's are whole; of
+ * gradients the head's, the third layer's, flat, and the shards of two layers; and the activations of three blocks. */
+Test(configuration, layers_that_gather_at_once_hold_flat_tensors)
+{
+	struct machine machine = device_preset(DEVICE_A100_80).machine;
+	struct block_cost cost[6];
+	for (int b = 0; b < 6; b++)
+		cost[b] = (struct block_cost){ .saved = 300, .whole = 1500, .made = 1000, .shared_with = NONE,
+			.forward_reads.bytes[3] = 1000, .backward_reads.bytes[3] = 1000,
+			.states = { .parameter[3] = 1000, .gradient[3] = 2000, .uncast[3] = 1000, .optimizer[3] = 6000 } };
+	struct config_model model = { .blocks = 6, .cost = cost, .machine = &machine, .devices_per_node = 8, .limit = -1,
+		.layer = 1, .layers = 4, .period = 1 };
+	struct config config = { .dp = 4, .tp = 1, .pp = 1, .cp = 1, .ep = 1, .chunks = 1, .microbatch = 1,
+		.microbatches = 1, .zero = 3 };
+	struct rank_memory memory;
+	rank_memory_of(&model, &config, &overheads_all, (uint32_t[]){ 0, 6 }, 0, &memory);
+	cr_expect_eq(memory.parameters, 6 * 500, "shards of the wide ones alone: %lld", (long long)memory.parameters);
+	cr_expect_eq(memory.optimizer, 6 * (1500 - 500));
+	cr_expect_eq(memory.activations, 3 * 300, "%lld", (long long)memory.activations);
+	cr_expect_eq(memory.transient, 1500);
+	cr_expect_eq(memory.gradients, 1000 + 2000 + 2 * 500, "%lld", (long long)memory.gradients);
+	cr_expect_eq(memory.gathered, 2 * 1000 + 1000 + 1000 + 3 * (INT64_C(20) << 20), "%lld", (long long)memory.gathered);
+	config.microbatches = 2;
+	rank_memory_of(&model, &config, &overheads_all, (uint32_t[]){ 0, 6 }, 0, &memory);
+	cr_expect_eq(memory.gathered, 1000);
+}
+
 /* Every overhead changes the sum by what it says, and nothing else. */
 Test(configuration, overheads_are_what_they_say)
 {
