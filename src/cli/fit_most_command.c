@@ -15,9 +15,10 @@ static void print_most(FILE *file, const struct scenario *scenario, enum knob_id
 	char cap[32], safe[512], clock[DEVICE_CLOCK_TEXT];
 	bytes_text(most->budget, cap, sizeof cap);
 	if (most->most > 0)
-		fprintf(file, "the largest that fits: --set %s=%" PRId64 ": %s of %s, a step %.4g ms%s%s%s\n",
-			knobs[knob].name, most->most, BYTES(most->came.needs), cap, (double)most->came.step / 1e9,
-			device_clock_text(scenario, clock), *most->came.guesses ? "; " : "", most->came.guesses);
+		fprintf(file, "the largest that fits%s: --set %s=%" PRId64 ": %s of %s, a step %.4g ms%s%s%s\n",
+			most->limited ? " so far" : "", knobs[knob].name, most->most, BYTES(most->came.needs), cap,
+			(double)most->came.step / 1e9, device_clock_text(scenario, clock), *most->came.guesses ? "; " : "",
+			most->came.guesses);
 	else
 		fprintf(file, "nothing fits %s\n", cap);
 	if (most->next > 0 && most->after.needs >= 0)
@@ -54,6 +55,8 @@ static void write_most(
 			json_write_text(&json, "next_guesses", most->after.guesses);
 	}
 	json_write_integer(&json, "plans", most->plans);
+	if (most->limited)
+		json_write_bool(&json, "limited", true);
 	json_end(&json);
 }
 
@@ -188,5 +191,5 @@ int fit_most_serve(
 		status = write_answer(request, scenario, &answer, &error);
 	if (status != OK)
 		return batch_signal() && status == CANCELLED ? batch_signal() : complain(request->path, &error, status);
-	return fits ? EXIT_FINE : EXIT_CONSTRAINT;
+	return batch_signal() ? batch_signal() : fits ? EXIT_FINE : EXIT_CONSTRAINT;
 }

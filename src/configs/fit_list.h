@@ -113,13 +113,15 @@ struct fit_most {
 	int64_t budget;  /* the cap */
 	struct fit_came came, after;  /* of both; after.needs < 0: it can't be planned, reason says why */
 	uint32_t plans;
+	bool limited;  /* cancelled: a larger one may fit */
 	char reason[sizeof((struct error *)0)->text];
 };
 
-/* knob: K_batch or K_seq, in steps of `by` (1, or what a mesh must divide; where that itself can't be planned, from its
- * double on). Doubles, then bisects, as if memory rose with the knob: most fits and most + by doesn't, both planned.
- * The scenario has a cap. OK, INFEASIBLE where not even one step of `by` fits, BAD_INPUT where it can't be planned
- * either, CANCELLED, NO_MEMORY. 2 log2(most / by) plans. */
+/* knob: K_batch or K_seq, in steps of `by` (1, or what a mesh must divide; where that can't be planned, from four times
+ * that on). Goes up by four, then narrows by what was planned, as if memory rose with the knob: most fits and most + by
+ * doesn't, both planned. The scenario has a cap. OK, also when cancelled with one that fits; INFEASIBLE where not even
+ * one step of `by` fits, BAD_INPUT where it can't be planned, CANCELLED, NO_MEMORY. At most some 4 log2(most / by)
+ * plans. */
 enum status fit_most_find(struct planner *planner, struct graph *graph, const struct scenario *scenario,
 	int knob, int64_t by, struct fit_most *most, struct error *error);
 

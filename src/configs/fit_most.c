@@ -25,6 +25,8 @@ static enum status try_value(struct bracket *bracket, int64_t value, bool *fits)
 	bracket->scenario.value[bracket->knob] = value;
 	most->plans++;
 	enum status status = fit_plan(bracket->planner, bracket->graph, &bracket->scenario, &came, &why);
+	if (status == CANCELLED)
+		return status;
 	*fits = status == OK && came.needs <= most->budget;
 	if (*fits) {
 		most->most = value;
@@ -38,6 +40,25 @@ static enum status try_value(struct bracket *bracket, int64_t value, bool *fits)
 	return status == BAD_INPUT || status == INFEASIBLE ? OK : status;
 }
 
+/* Cuts where needs on a line meet the cap, each time on the same side by at least twice as much. */
+static enum status fit_most_narrow(struct bracket *bracket)
+{
+	const struct fit_most *most = bracket->most;
+	int64_t steps, least = 1;
+	bool fits = false;
+	while (most->next > 0 && (steps = (most->next - most->most) / bracket->by) > 1) {
+		int64_t step = steps / 2;
+		if (most->most > 0 && most->after.needs >= 0)
+			step = (int64_t)((double)steps * (double)(most->budget - most->came.needs) /
+				(double)(most->after.needs - most->came.needs));
+		step = fits ? larger_of(step, least) : SMALLER(step, steps - least);
+		bool before = fits;
+		TRY(try_value(bracket, most->most + larger_of(1, SMALLER(step, steps - 1)) * bracket->by, &fits));
+		least = fits == before ? 2 * least : 1;
+	}
+	return OK;
+}
+
 enum status fit_most_find(struct planner *planner, struct graph *graph, const struct scenario *given, int knob,
 	int64_t by, struct fit_most *most, struct error *error)
 {
@@ -47,14 +68,14 @@ enum status fit_most_find(struct planner *planner, struct graph *graph, const st
 	if (scenario_copy(&bracket.scenario, given) != OK)
 		return fail_memory(error);
 	enum status status = OK;
-	for (int64_t value = by; status == OK && fits && value <= knobs[knob].maximum; value *= 2) {
+	for (int64_t value = by; status == OK && fits && value <= knobs[knob].maximum; value *= 4) {
 		status = try_value(&bracket, value, &fits);
 		fits |= value == by && most->after.needs < 0;
 	}
-	while (status == OK && most->next > 0 && most->next - most->most > by)
-		status = try_value(&bracket, most->most + (most->next - most->most) / by / 2 * by, &fits);
+	status = status == OK ? fit_most_narrow(&bracket) : status;
 	scenario_done(&bracket.scenario);
-	if (status != OK)
+	most->limited = status == CANCELLED && most->most > 0;
+	if (status != OK && !most->limited)
 		return fail_status(error, status);
 	if (most->most == 0 && most->after.needs < 0)
 		return refuse(error, "%s", most->reason);

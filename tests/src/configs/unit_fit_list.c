@@ -204,9 +204,53 @@ Test(fit_list, the_largest_batch_is_the_largest)
 	}
 	cr_assert_eq(most.most, 5);
 	cr_assert_eq(most.next, 6);
+	plan = plan_anew(graph, &scenario, "batch=93");
+	scenario.value[K_memory] = plan_needs(plan);
+	plan_release(plan);
+	cr_assert_eq(fit_most_find(&planner, graph, &scenario, K_batch, 1, &most, &error), OK, "%s", error.text);
+	cr_assert_eq(most.most, 93);
+	cr_assert_eq(most.next, 94);
+	cr_assert(most.plans <= 9, "needs that rise evenly lead to it: %u plans", most.plans);
 	scenario.value[K_memory] = 1000;
 	cr_assert_eq(fit_most_find(&planner, graph, &scenario, K_batch, 1, &most, &error), INFEASIBLE);
 	cr_assert_eq(most.most, 0);
+}
+
+static atomic_bool most_cancel;
+static int most_left;
+
+static enum status order_then_cancel(const struct problem *problem, const struct order_options *options,
+	struct control *control, struct order_result *result)
+{
+	enum status status = order_solve(problem, options, control, result);
+	if (--most_left == 0)
+		atomic_store(&most_cancel, true);
+	return status;
+}
+
+/* Cancelled anywhere: the largest that was planned by then, if one was, and that it is cut short. */
+Test(fit_list, the_largest_so_far_is_told)
+{
+	OWN(graph) *graph = fit_model("bert", 1);
+	OWN(scenario) scenario;
+	cap(&scenario, 0);
+	struct plan *plan = plan_anew(graph, &scenario, "batch=5");
+	scenario.value[K_memory] = plan_needs(plan);
+	plan_release(plan);
+	int cut = 0;
+	for (int after = 1; after <= 12; after++) {
+		OWN(planner) planner = { .store = store_new(), .control = { .cancel = &most_cancel },
+			.order_solver = order_then_cancel };
+		struct fit_most most;
+		struct error error = { 0 };
+		most_left = after;
+		atomic_store(&most_cancel, false);
+		enum status status = fit_most_find(&planner, graph, &scenario, K_batch, 1, &most, &error);
+		cr_assert_eq(status, most.most == 0 ? CANCELLED : OK);
+		cr_assert_eq(most.limited, most.most > 0 && most.next != most.most + 1, "%d: %d", after, (int)most.most);
+		cut += most.limited;
+	}
+	cr_assert(cut > 0);
 }
 
 Test(fit_list, devices_are_sorted_and_planned)
