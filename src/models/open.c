@@ -2,11 +2,14 @@
 #include "open.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "src/base/complain.h"
 #include "src/base/words.h"
 #include "src/read/input.h"
+
+#define SAY_SECONDS 5
 
 /* A name that neither a file nor a model has. */
 static enum status open_nobody(const char *name, struct error *error)
@@ -57,10 +60,36 @@ struct graph *open_graph(const char *path, const struct read_options *options, s
 	return graph;
 }
 
+static void open_say(int number)
+{
+	static const char text[] = "tidemark: still reading: waits for the end of the file or pipe, or for its reader\n";
+	int before = errno;
+	ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+	(void)number, (void)written; /* there is nobody else to tell */
+	errno = before;
+}
+
+/* On a terminal a long wait says so: a pipe may have no end. */
+static void open_watch(bool begins)
+{
+	struct sigaction now, ours = { .sa_handler = begins ? open_say : SIG_DFL, .sa_flags = SA_RESTART };
+	sigemptyset(&ours.sa_mask);
+	if (!isatty(STDERR_FILENO) || sigaction(SIGALRM, NULL, &now) != 0 ||
+		now.sa_handler != (begins ? SIG_DFL : open_say))
+		return;
+	if (!begins)
+		alarm(0);
+	sigaction(SIGALRM, &ours, NULL);
+	if (begins)
+		alarm(SAY_SECONDS);
+}
+
 struct graph *batch_open(const char *path, const struct read_options *options, int *exit_code)
 {
 	struct error error = { 0 };
+	open_watch(true);
 	struct graph *graph = open_graph(path, options, &error);
+	open_watch(false);
 	if (!graph)
 		*exit_code = complain(path, &error, error.status);
 	else if (graph->repaired)

@@ -203,7 +203,7 @@ static void search_draw_why(struct frame *frame, int y, const struct model *mode
 			apart / 10.0);
 	if (entry->planned.tried && !entry->planned.known)
 		words_add(&words, "can't be planned: %s. ", entry->planned.reason);
-	words_add(&words, "most on rank %u: %s %s", entry->result.worst_rank, part, BYTES(bytes));
+	words_add(&words, "most on rank %u, estimated: %s %s", entry->result.worst_rank, part, BYTES(bytes));
 	if (!entry->fits)
 		words_add(&words, ", %s too much", BYTES(worst->total - ranking->memory));
 	if (nearest != NONE)
