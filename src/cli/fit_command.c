@@ -405,6 +405,18 @@ static void show_planned(void *context, const struct fit_list *list, const struc
 		print_row(stderr, list, way, "");
 }
 
+/* Tensors without a size count as 0 bytes: with no other ones all would fit. */
+static enum status fit_command_doubt_sizes(const struct graph *graph, struct error *error)
+{
+	const struct intake *intake = &graph->about.intake;
+	const char *advice = intake->advice ? intake->advice : "";
+	if (intake->missing > 0 && intake->missing >= graph->tensors)
+		return refuse(error, "no tensor has a size, so nothing is known of what fits; %s", advice);
+	if (intake->missing > 0)
+		complain_line("%u of %u tensors have no size and count as 0 bytes; %s", intake->missing, graph->tensors, advice);
+	return OK;
+}
+
 static int fit_command_serve(const struct request *request)
 {
 	int code = EXIT_FINE;
@@ -413,8 +425,14 @@ static int fit_command_serve(const struct request *request)
 	const struct fit_watch watch = { show_planned, NULL };
 	bool terminal = isatty(STDERR_FILENO) && isatty(STDOUT_FILENO) && !request->line.output;
 	struct graph *graph = batch_open(*request->line.operand, &request->line.reading, &code);
-	if (graph)
+	if (graph) {
 		batch_doubt(&request->scenario, graph);
+		enum status sized = fit_command_doubt_sizes(graph, &error);
+		if (sized != OK) {
+			graph_release(graph);
+			return complain(*request->line.operand, &error, sized);
+		}
+	}
 	batch_limit(request->line.seconds); /* until here, while the graph is read, signals end the program at once */
 	if (!graph)
 		return code;
