@@ -71,8 +71,9 @@ char *plan_order_ground(const struct plan *plan, size_t longest, char *text, siz
 {
 	const struct order_certificate *certificate = &plan_bounded(plan)->certificate;
 	char number[32] = "";
-	const char *op = certificate->op < plan->graph->ops ? plan->graph->op[certificate->op].name : "an op";
-	if (strlen(op) > longest) {
+	bool named = certificate->op < plan->graph->ops;
+	const char *op = named ? plan->graph->op[certificate->op].name : "an op";
+	if (named && strlen(op) > longest) {
 		PRINT_TO(number, "op %u", plan->ordered->position[certificate->op]);
 		op = number;
 	}
