@@ -73,6 +73,13 @@ static bool choose_is_behind(const struct planning *planning, const struct plan 
 	return once && scenario_seeks_time(planning->scenario) && plan_glance(planning, quick) - time > time / SLOW_PART;
 }
 
+/* auto, where nothing keeps the cap so far: a complete plan of so many ops finds no less memory than heuristics do. */
+static bool choose_is_huge(const struct choosing *choosing, const struct transformed *transformed)
+{
+	return choosing->automatic && transformed->sharded && !transformed->pipelined &&
+		transformed->graph->ops > HUGE_OPS;
+}
+
 /* Adds the plans of a wish, where it has a chance against the best so far; auto's also as heuristics planned it, as the
  * complete one may be slower. sure: only what no order can mend rules it out. What its best plan comes to, and whether
  * there is one. */
@@ -88,15 +95,19 @@ static bool choose_plan_wish(
 		transformed_release(transformed);
 		return fail(planning->error, CANCELLED, "cancelled") == OK;
 	}
-	bool by_time = choosing->automatic && !plan_is_over(best),
-		 open = transformed && !(by_time && choose_is_slower(planning, best, transformed));
-	struct plan *quick = open ? plan_transformed(planning, transformed, wish, true) : NULL;
+	bool by_time = choosing->automatic && !plan_is_over(best), huge = transformed && choose_is_huge(choosing, transformed),
+		 open = transformed && !(by_time ? choose_is_slower(planning, best, transformed)
+			: huge && bytes_are_far(transformed->sharded->cost.usage, plan_needs(best)));
+	struct plan *quick = open && (by_time || !huge) ? plan_transformed(planning, transformed, wish, true) : NULL;
 	choosing->compared++;
-	if (quick && (by_time ? !choose_is_behind(planning, best, quick)
-		: sure || plan_needs(quick) <= plan_needs(best) + plan_needs(best) / 100 * NEAR_PERCENT)) {
+	bool plans = quick ? (by_time ? !choose_is_behind(planning, best, quick)
+		: sure || plan_needs(quick) <= plan_needs(best) + plan_needs(best) / 100 * NEAR_PERCENT)
+		: open && planning->error->status == OK;
+	if (plans)
 		plan_each_order(planning, transformed, wish, false, &own);
+	if (quick && plans && choosing->automatic) {
 		quick->complete = true;    /* as a candidate: nothing better of it follows */
-		shortlist_add(&own, choosing->automatic ? plan_retain(quick) : NULL);
+		shortlist_add(&own, plan_retain(quick));
 	}
 	plan_release(quick);
 	transformed_release(transformed);

@@ -60,6 +60,9 @@ struct plan *better_of(int64_t limit, struct plan *first, struct plan *second);
  * what heuristics' arena has above that. */
 bool plan_is_over(const struct plan *plan);
 bool plan_is_far(const struct plan *quick, int64_t limit);
+bool bytes_are_far(int64_t bytes, int64_t limit);
+
+#define HUGE_OPS 100000     /* of a device's graph: few candidates are planned, each once */
 
 /* assemble: one pass through the stages, without a choice between plans. */
 

@@ -5,6 +5,7 @@
 
 #define FIT_ROUNDS 4
 #define LIMIT_ROUNDS 6      /* without rivals they are short */
+#define HUGE_ROUNDS 2
 #define EXCESS_ROUNDS 6     /* of recomputation: the limit is lower by what the plan before was above the cap */
 #define REFINE_ROUNDS 12    /* then by halves */
 #define HOST_ROUNDS 3       /* where storages may wait in the host: each takes long, and others follow without it */
@@ -114,7 +115,7 @@ int64_t rounds_limits(
 	const struct planning *planning, const struct plan *first, struct shortlist *list, uint32_t *compared)
 {
 	struct rounds rounds = { planning, first, { .rivals = RIVALS_NONE, .first = first->sharded }, rounds_by_limit,
-		LIMIT_ROUNDS, .budget = scenario_budget(&first->scenario) };
+		first->graph->ops > HUGE_OPS ? HUGE_ROUNDS : LIMIT_ROUNDS, .budget = scenario_budget(&first->scenario) };
 	struct shortlist found = { .goal = list->goal };
 	rounds_run(&rounds, &found, compared);
 	int64_t margin = found.plans > 0 ? shortlist_leader(&found)->fit_margin : MARGIN_NO_CAP;

@@ -109,9 +109,14 @@ bool plan_is_over(const struct plan *plan)
 	return budget >= 0 && plan_needs(plan) > budget;
 }
 
+bool bytes_are_far(int64_t bytes, int64_t limit)
+{
+	return bytes > limit + limit / 100 * 25;
+}
+
 bool plan_is_far(const struct plan *quick, int64_t limit)
 {
-	return plan_needs(quick) > limit + limit / 100 * 25;
+	return bytes_are_far(plan_needs(quick), limit);
 }
 
 struct plan *planning_keep(const struct planning *planning, struct plan *plan)
