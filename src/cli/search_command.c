@@ -256,8 +256,11 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 		tie = print_tie(search, file, list, tie, i, shown);
 	}
 	int64_t least = INT64_MAX;
-	FOR(i, shown)
+	bool over = false;
+	FOR(i, shown) {
 		least = SMALLER(list->entry[i].result.worst.total, least);
+		over |= list->entry[i].planned.known && !list->entry[i].planned.fits;
+	}
 	uint32_t at[2] = { 0 }, more = 0;
 	for (uint32_t i; shown > 0 && (i = config_next_by_time(list, shown, at)) != NONE;) {
 		int64_t total = list->entry[i].result.worst.total;
@@ -270,7 +273,7 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 	}
 	if (shown > 0) {
 		const struct config_result *best = &list->entry[0].result;
-		if (list->entry[0].planned.known)
+		if (over)
 			fprintf(file, "!: more than the memory\n");
 		fprintf(file, "the fastest, estimated:\n");
 		print_memory(file, "first rank", &best->first);

@@ -132,7 +132,7 @@ enum status fit_plan(struct planner *planner, struct graph *graph, const struct 
 	came->rate = came->step > 0 ? (double)count / ((double)came->step * 1e-12) : 0;
 	notes_guesses(plan->transformed->notes, came->guesses);
 	fit_list_prove(plan->transformed, planner->rules, &came->proof);
-	return plan->limited ? fail(error, CANCELLED, "cancelled") : OK;
+	return plan->limited ? fail(error, CANCELLED, "stopped before there was a whole plan") : OK;
 }
 
 static enum status set_words(struct scenario *scenario, const char *set, struct error *error)

@@ -93,7 +93,7 @@ static bool choose_plan_wish(
 		planning->stage, planning->input, planning->scenario, wish, false, planning->error);
 	if (transformed && control_status(planning->stage->control) == CANCELLED) {
 		transformed_release(transformed);
-		return fail(planning->error, CANCELLED, "cancelled") == OK;
+		return fail(planning->error, CANCELLED, "stopped before there was a plan") == OK;
 	}
 	bool by_time = choosing->automatic && !plan_is_over(best), huge = transformed && choose_is_huge(choosing, transformed),
 		 open = transformed && !(by_time ? choose_is_slower(planning, best, transformed)
