@@ -110,7 +110,7 @@ class Kernels:
         """True for an op worth a run: one that makes memory in ways that aren't plain."""
         makes = any("alias" not in self.graph.tensors[out] for out in op["out"])
         return makes and "args" in op and op["phase"] != "update" and \
-            op["op"].split(".")[1] not in PLAIN and not op["op"].startswith(FILLED)
+            op["op"].partition(".")[2].partition(".")[0] not in PLAIN and not op["op"].startswith(FILLED)
 
     def workspace(self, name, op):
         """Bytes that an op allocates beside what it makes."""
