@@ -137,7 +137,8 @@ static void print_groups(FILE *file, const struct fit_list *list, struct words *
 				continue;
 			}
 			if (rows++ == 0)
-				fprintf(file, "\n%-20s %10s %13s %11s\n", groups[group], "memory", "step", "extra");
+				fprintf(file, "\n%-20s %10s %13s %11s\n", groups[group], "memory", "step",
+					list->base.tokens ? "extra/token" : "extra");
 			print_row(file, list, way, groups[group]);
 			fitting += way->fits;
 		}

@@ -16,7 +16,7 @@ struct bracket {
 	struct fit_most *most;
 };
 
-/* *fits, and what the plan comes to, or why there is none. What isn't OK ends the search. */
+/* *fits, and what the plan comes to, or why there is none. */
 static enum status try_value(struct bracket *bracket, int64_t value, bool *fits)
 {
 	struct fit_most *most = bracket->most;

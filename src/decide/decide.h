@@ -62,7 +62,7 @@ bool plan_is_over(const struct plan *plan);
 bool plan_is_far(const struct plan *quick, int64_t limit);
 bool bytes_are_far(int64_t bytes, int64_t limit);
 
-#define HUGE_OPS 100000     /* of a device's graph: few candidates are planned, each once */
+#define HUGE_OPS 100000     /* of a device's graph: each candidate is planned once */
 
 /* assemble: one pass through the stages, without a choice between plans. */
 
