@@ -365,7 +365,7 @@ static enum status series_run(struct series *series)
 	return whole && series->in_rest[series->end] == series->out_rest[series->start] ? OK : INFEASIBLE;
 }
 
-/* The last part's lowest way, or that there is none. */
+/* Offers the last part's ways; none: the ceiling is a bound. */
 static void series_finish(struct series *series)
 {
 	struct order_job *job = series->job;

@@ -5,7 +5,7 @@
 #include "bound.h"
 
 /* BAD_INPUT, with the reason, where the certificate does not prove that every plan of the step whose memory stays
- * within cap takes `bound` picoseconds more (or, where it says impossible, that there is none). The class of plans is
+ * within cap takes `bound` picoseconds more (or, where it says impossible, that none exists). The class of plans is
  * bound.h's. O(step + arcs). */
 enum status recompute_check(const struct recompute_input *input, int64_t cap, int64_t bound,
 	const struct recompute_certificate *certificate, struct error *error);

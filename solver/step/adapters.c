@@ -204,3 +204,11 @@ struct graph *adapters_apply(const struct graph *graph, const struct rules *rule
 	arena_free(arena);
 	return result;
 }
+
+bool adapters_of_peft(const struct graph *graph)
+{
+	FOR(op, graph->ops)
+		if (graph->op[op].module && strstr(graph->op[op].module, ".lora_A."))
+			return true;
+	return false;
+}

@@ -117,6 +117,8 @@ struct adapter_options {
  * for itself. NULL with *error: BAD_INPUT, no linear layer. O(graph). */
 struct graph *adapters_apply(const struct graph *graph, const struct rules *rules,
 	const struct adapter_options *options, bool pack, struct error *error);
+/* Whether a module is peft's, which casts what adapters read to their own type. */
+bool adapters_of_peft(const struct graph *graph);
 /* Whether a tensor's name is that of an adapter. */
 bool adapter_name(const char *name);
 

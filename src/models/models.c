@@ -162,7 +162,7 @@ static const char *const family_sizes[FAMILY_COUNT] = {
 	[FAMILY_DLRM] = "layers, hidden, ffn, vocab, classes, experts" OF_ALL,
 };
 
-/* What stands behind a name and is no size of that model. */
+/* A word after a name that is no size of that model. */
 static enum status models_no_size(const struct model_config *config, struct error *error)
 {
 	return refuse(error, "no size of this model; its sizes are %s; flash, dropout, fused and eager_loss are 0 or 1; knobs "

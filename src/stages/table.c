@@ -43,8 +43,7 @@ static struct update_options update_options(const struct job *job, enum optimize
 	return (struct update_options){
 		.optimizer = value(job, K_optimizer) ? (enum optimizer)value(job, K_optimizer) : given,
 		.master = mixed, .loss_scaling = mixed,
-		.narrow_moments = value(job, K_moments) != 0,
-		.accumulate = value(job, K_accumulation) > 1,
+		.narrow_moments = value(job, K_moments) != 0, .accumulate = value(job, K_accumulation) > 1,
 	};
 }
 
@@ -120,9 +119,8 @@ static struct factors *transform_find_factors(struct job *job, bool *owned)
 		return NULL;
 	}
 	size_t bytes = factors->arena.bytes;
-	const atomic_bool *cancel = job->stage->control->cancel;   /* the store keeps nothing then */
-	*owned = cancel && atomic_load(cancel);
-	*owned |= bytes > (size_t)value(job, K_store) / 8;   /* a small store has better uses */
+	const atomic_bool *cancel = job->stage->control->cancel;   /* the store keeps nothing then; small ones save room */
+	*owned = (cancel && atomic_load(cancel)) || bytes > (size_t)value(job, K_store) / 8;
 	if (!*owned && !store_keep(job->stage->store, &key, factors, bytes, release_factors)) {
 		fail_status(job->error, cancel && atomic_load(cancel) ? CANCELLED : NO_MEMORY);
 		return NULL;
@@ -217,15 +215,6 @@ static bool wants_optimizer(const struct job *job)
 		(value(job, K_precision) || value(job, K_optimizer) || value(job, K_moments) || value(job, K_accumulation) > 1);
 }
 
-/* Whether a module is one of peft's, which casts what adapters read to their own type. */
-static bool transform_has_peft(const struct graph *graph)
-{
-	FOR(op, graph->ops)
-		if (graph->op[op].module && strstr(graph->op[op].module, ".lora_A."))
-			return true;
-	return false;
-}
-
 /* Parameters stay in fp32, and so does their update. */
 static struct graph *run_autocast(struct job *job, enum optimizer own)
 {
@@ -233,9 +222,8 @@ static struct graph *run_autocast(struct job *job, enum optimizer own)
 	struct graph *graph = precision_apply(job->graph, job->stage->rules, PRECISION_AUTOCAST, job->error), *replaced;
 	if (graph)
 		note(job->notes, "autocast: casts are those of torch.autocast in bf16, without the model's own under it");
-	if (graph && transform_has_peft(job->graph))
-		note(job->notes, NOTE_GUESS "peft's own casts under autocast aren't in a step in fp32; a capture under autocast has "
-			"them, 1 or 2 %% more");
+	if (graph && adapters_of_peft(job->graph))
+		note(job->notes, NOTE_GUESS "peft's own casts under autocast are missing: a capture takes 1 or 2 %% more");
 	if (!graph || (change.same_optimizer && !value(job, K_moments) && value(job, K_accumulation) == 1))
 		return graph;
 	replaced = optimizer_replace(graph, job->stage->rules, &change, job->error);
@@ -714,9 +702,7 @@ static struct transformed *transformed_new(struct graph *graph, const char *note
 		return NULL;
 	}
 	memcpy(copy, notes, strlen(notes));
-	*transformed = (struct transformed){ .graph = graph,
-		.notes = copy,
-		.fit_peak = fit_peak,
+	*transformed = (struct transformed){ .graph = graph, .notes = copy, .fit_peak = fit_peak,
 		.sharded = sharded ? sharded_retain(sharded) : NULL,
 		.pipelined = pipelined ? pipelined_retain(pipelined) : NULL,
 		.fitted = fitted ? fitted_retain(fitted) : NULL };

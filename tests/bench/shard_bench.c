@@ -111,7 +111,8 @@ int main(int argc, char **argv)
 	fine(plan.choice, "no choice within the usage limit was found");
 	fine(shard_evaluate(&problem, plan.choice, &cost, &peak, &error) == OK && cost == plan.cost && peak == plan.peak,
 		"the choice doesn't cost that");
-	fine(plan.searched || (shard_bound(&problem, &plan.certificate, &(struct control){ 0 }, &bound, &error) == OK && bound == plan.bound),
+	fine(plan.searched || (shard_bound(&problem, &plan.certificate, &(struct control){ 0 }, &bound, &error) == OK &&
+		bound == plan.bound),
 		"the certificate doesn't prove the bound");
 	printf("%" PRId64 " %" PRId64 " %.3f %.1f\n", cost, plan.bound,
 		cost ? 100 * (double)(cost - plan.bound) / (double)cost : 0, clock_seconds(CLOCK_MONOTONIC) - begin);

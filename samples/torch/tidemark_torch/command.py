@@ -14,7 +14,8 @@ LONGEST = 100     # letters of a model that a graph's name has: it becomes a fil
 def add_step_options(parser):
     """The options that say which step."""
     parser.add_argument("model", nargs="?",
-                        help="FILE.py:FUNCTION, torchvision:NAME, timm:NAME, hf:NAME, config.json, FILE.pt2 or a name of --list")
+                        help="FILE.py:FUNCTION, torchvision:NAME, timm:NAME, hf:NAME, config.json, "
+                             "FILE.pt2 or a name of --list")
     parser.add_argument("--list", action="store_true", help="print the names that need no prefix")
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--seq", type=int, help="tokens (language models)")

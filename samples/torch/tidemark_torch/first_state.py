@@ -22,9 +22,9 @@ def sgd_state(optimizer, group, chosen):
 
 @torch.no_grad()
 def make_state(optimizer, parameters=None):
-    """What the first step of one of PyTorch's own optimizers would make, and no step: counters are at their start, results
-    those without it. It takes no memory but the state's. parameters: whose; None: of all that are trained. State that is
-    there stays."""
+    """Makes what the first step of one of PyTorch's own optimizers would make, without a step: counters are at their
+    start, and results stay the same. It takes no memory but the state's. parameters: whose state; None: that of all
+    that are trained. State that is there stays."""
     kind, chosen = type(optimizer), None if parameters is None else {id(p) for p in parameters}
     if not kind.__module__.startswith("torch.optim") or not hasattr(kind, "_init_group"):
         raise CaptureError(f"{kind.__name__} makes its state in its own way: run a step of your own first")

@@ -153,7 +153,7 @@ class Builder:
 
 
 def counted(function, shape):
-    """bincount, which makes more bins than the graph has where there are larger numbers than the captured step expects."""
+    """bincount, which makes more bins than the graph has where numbers are larger than in the captured step."""
     def bincount(*args, **kwargs):
         bins = function(*args, **kwargs)
         if list(bins.shape) != shape:

@@ -78,7 +78,7 @@ def on_cpu(function, laid_anew, operand):
 
 
 def with_statistics(function, weight):
-    """A norm whose statistics are of its weight's type, as CPU kernels have it, where its input is of a narrower one."""
+    """A norm whose statistics are of its weight's type where its input is narrower, as CPU kernels have it."""
     def run(x, *args, **kwargs):
         result, *statistics = function(x, *args, **kwargs)
         mixed = x.device.type == "cpu" and args[weight - 1] is not None and args[weight - 1].dtype is torch.float32

@@ -69,8 +69,8 @@ def t5_bias(net, c, heads):
 
 
 def t5_mask(net, heads, bias, causal):
-    """What one layer's kernel adds to its scores, and keeps: a copy of the bias, in a decoder where a token sees another;
-    zeros without a bias."""
+    """What one layer's kernel adds to its scores, and keeps: a copy of the bias, in a decoder where a token
+    sees another; zeros without a bias."""
     if net.fused:
         return bias
     s = net.seq
@@ -93,7 +93,7 @@ def t5_attention(net, name, x, memory, c, mask):
 
 
 def t5_kinds(c):
-    """The feed-forward layer: whether it has a gate, and its non-linearity ("gated-gelu": the library's is gelu_new)."""
+    """The feed-forward layer: whether it has a gate, its non-linearity ("gated-gelu": the library's is gelu_new)."""
     named = c.find("feed_forward_proj")
     if not isinstance(named, str):
         raise Bad(f"feed_forward_proj is {described(named)}: expected relu, gelu or gated-gelu")

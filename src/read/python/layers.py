@@ -19,7 +19,7 @@ class Net:
         self.narrow_loss = False   # of logits that the library doesn't cast
         self.shape, self.dtype, self.root, self.shared = {}, {}, {}, {}   # shared: keys and values, by their shapes
         self.by_heads = set()   # what lies in memory head by head, not token by token
-        self.sees, self.image = None, 0   # what puts tokens of images in their places, and how many of a sample they are
+        self.sees, self.image = None, 0   # what puts tokens of images in their places; how many a sample has
         self.layer = 0, 1   # the one that is made, and how many there are
 
     @contextlib.contextmanager
@@ -138,9 +138,9 @@ class Net:
             return self.view(made, *shape[:-1], out)
 
     def norm(self, name, x, kind="rms", width=None):
-        """An RMSNorm, cast behind its weights ("late"), one whose root alone is of fp32 ("t5") or whose weights stand around 1
-        ("gemma"), a LayerNorm ("layer"), one without a bias ("torch"), which some write out ("scale"), or without
-        parameters ("none")."""
+        """An RMSNorm, cast behind its weights ("late"), one whose root alone is of fp32 ("t5") or whose weights are
+        around 1 ("gemma"), a LayerNorm ("layer"), one without a bias ("torch"), which some write out ("scale"), or
+        without parameters ("none")."""
         with self.inside(name):
             shape, few = self.shape[x], self.shape[x][:-1] + (1,)
             weight = self.given("weight", width or shape[-1]) if kind != "none" else None
@@ -238,7 +238,7 @@ class Net:
     # ---- attention ----
 
     def turn(self, x, width, joins=False):
-        """Rotary positions of the first part of each head [b, heads, s, d]; joins: with what is left of it, be it nothing."""
+        """Rotary positions of the first part of each head [b, heads, s, d]; joins: with what is left, if any."""
         rest = self.shape[x][3] - width
         kept = self.part(x, rest) if rest else None
         x = self.part(x, width) if rest else x
@@ -274,8 +274,8 @@ class Net:
         return self.view(made, b, s, heads * width)
 
     def attend(self, q, k, v, mask=None, scaled=True, capped=False):
-        """Softmax attention, in one kernel or written out: [b, heads, s, d] -> [b, s, heads * d]. mask: what is added to the
-        scores, which FlashAttention doesn't take."""
+        """Softmax attention, in one kernel or written out: [b, heads, s, d] -> [b, s, heads * d]. mask: what is
+        added to the scores, which FlashAttention doesn't take."""
         b, heads, s, head = self.shape[q]
         columns, width = self.shape[k][2], self.shape[v][3]
         if mask and self.flash and not self.fused:

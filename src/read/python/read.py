@@ -1,8 +1,8 @@
 """Reads a file of a foreign format: python3 -I -S -B read.py READER [OPTION]...
 
 tidemark runs this as a child. The file's bytes come on standard input; the graph goes to standard output, in the native
-format of tidemark(5), or what else the program takes from there. What is wrong goes to standard error as "reader: -:LINE:
-text" with exit status 3, a limit with status 4. A reader opens nothing that its input names.
+format of tidemark(5), or what else the program takes from there. What is wrong goes to standard error as
+"reader: -:LINE: text" with exit status 3, a limit with status 4. A reader opens nothing that its input names.
 
 Files in reading order, for each format:
     all             draft: options, records, errors
