@@ -193,7 +193,7 @@ static bool rounds_halve(struct rounds *rounds, const struct plan *last, bool fi
 			return true;
 		rounds->low = node <= rounds->fits ? node : rounds->low;
 	}
-	rounds->grain = rounds->grain ? rounds->grain : rounds->step;
+	rounds->grain = larger_of(rounds->grain ? rounds->grain : rounds->step, 1);
 	rounds->low += larger_of(rounds->fits - rounds->low, 0) / rounds->grain * rounds->grain;
 	return rounds_scan(rounds, last, fits);
 }
