@@ -1,8 +1,5 @@
 /* files.c: paths: what a file may name, the program's folder, where state is kept. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 

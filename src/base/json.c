@@ -1,8 +1,6 @@
 /* json.c: a stack of open brackets, and one place that puts what stands between items. */
 #include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "json.h"
 #include "safe_text.h"

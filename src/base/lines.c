@@ -2,7 +2,6 @@
 #include "lines.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "source.h"

@@ -1,8 +1,6 @@
 /* picture_file.c: the beginnings and ends of pictures. */
 #include "output.h"
 
-#include <string.h>
-
 /* But for blanks and line ends behind. */
 static const struct { const char *format, *begin, *end; } pictures[] = {
 	{ "svg", "<", "</svg>" }, { "pdf", "%PDF-", "%%EOF" }, { "png", "\x89PNG\r\n\x1a\n", "IEND\xae\x42\x60\x82" },

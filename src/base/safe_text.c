@@ -1,7 +1,6 @@
 /* safe_text.c: characters by libunistring, and which of them are hidden. */
 #include "safe_text.h"
 
-#include <string.h>
 #include <unistr.h>
 
 uint32_t text_next(const char **text)

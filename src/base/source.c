@@ -1,7 +1,6 @@
 /* source.c: a file as a stream of bytes: plain or gz, "-" for standard input. */
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>

@@ -1,6 +1,5 @@
 /* streams.c: streams into memory, and into a compressed file. */
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 

@@ -1,7 +1,6 @@
 /* words.c: a text put together piece by piece. */
 #include <inttypes.h>
 #include <stdarg.h>
-#include <string.h>
 
 #include "safe_text.h"
 #include "words.h"

@@ -6,8 +6,6 @@
  * file come to. The planner is deterministic, so they are true if they follow again. */
 #include "state.h"
 
-#include <stdlib.h>
-
 #include "members.h"
 #include "src/decide/planner.h"
 #include "src/write/factors.h"

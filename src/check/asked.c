@@ -1,8 +1,6 @@
 /* asked.c: what a plan file says of its graph and scenario, and whether the plan keeps the scenario's memory cap. */
 #include <inttypes.h>
-#include <stdlib.h>
 
-#include "src/base/files.h"
 #include "src/base/streams.h"
 #include "src/plan/fsdp.h"
 #include "src/plan/verdict.h"

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdlib.h>
 
 /* A rectangle that must be its buffer's alone. */
 struct part { int64_t lower, upper, bottom, top; uint32_t buffer; };

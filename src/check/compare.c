@@ -2,8 +2,6 @@
 #include "members.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/base/streams.h"
 

@@ -1,5 +1,4 @@
 /* made.c: one row for each stage that makes a graph of a graph. */
-#include <stdio.h>
 
 #include "solver/graph/growth.h"
 #include "state.h"

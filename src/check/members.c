@@ -2,7 +2,6 @@
 #include "members.h"
 
 #include <math.h>
-#include <string.h>
 
 #define PATH_MOST 200
 

@@ -1,7 +1,6 @@
 /* pipeline.c: verifies the "pipeline" and "stages" of a plan file. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "solver/pipeline/check.h"
 #include "src/base/streams.h"

@@ -1,7 +1,6 @@
 /* savings.c: what a plan is compared with, computed anew. */
 #include <inttypes.h>
 
-#include "src/plan/fsdp.h"
 #include "src/plan/plan.h"
 #include "state.h"
 

@@ -1,5 +1,4 @@
 /* streams.c: bytes alive by time, summed over the starts and ends of what a step does. */
-#include <stdlib.h>
 
 #include "state.h"
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "batch.h"
-#include "solver/base/names.h"
 #include "src/base/output.h"
 #include "src/base/source.h"
 #include "src/read/launch.h"

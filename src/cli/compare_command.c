@@ -1,6 +1,5 @@
 /* compare_command.c: `tidemark compare FIRST SECOND`: a step as it ran beside another one as planned, of any formats.
  */
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "batch.h"

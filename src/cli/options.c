@@ -1,6 +1,5 @@
 /* options.c: command lines: one table of options, one parser. */
 #include <getopt.h>
-#include <stdlib.h>
 
 #include "batch.h"
 #include "help.h"

@@ -1,7 +1,6 @@
 /* search_command.c: `tidemark search MODEL|GRAPH`: whole configurations, ranked. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "batch.h"
@@ -12,7 +11,6 @@
 #include "src/configs/model_source.h"
 #include "src/scenario/device_figures.h"
 #include "src/scenario/knobs.h"
-#include "src/scenario/own_device.h"
 
 #define TOP 10
 #define SHARES_MOST 16 /* ways to share the tokens out that are named */

@@ -1,6 +1,5 @@
 /* subcommands.c: the table, and plan and export. */
 #include <langinfo.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "batch.h"

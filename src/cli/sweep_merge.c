@@ -1,7 +1,6 @@
 /* sweep_merge.c: the pieces of one sweep, put together. */
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "src/base/complain.h"
 #include "src/base/json.h"

@@ -1,8 +1,6 @@
 /* sweep_row.c: lines of `tidemark sweep`. */
 #include <inttypes.h>
-#include <stdlib.h>
 
-#include "src/base/json.h"
 #include "src/base/streams.h"
 #include "src/plan/verdict.h"
 #include "src/scenario/device_figures.h"

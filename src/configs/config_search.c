@@ -1,7 +1,6 @@
 /* config_search.c: enumerating configurations. */
 
 #include "config_search.h"
-#include "src/scenario/devices.h"
 
 #define MICROBATCH_MAX 16   /* where their number is open */
 #define EXACT_MOST 64  /* fastest configurations whose schedule is played slot by slot */

@@ -1,10 +1,8 @@
 /* fit_list.c: changes of knobs that make a step fit its memory cap. */
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdlib.h>
 
 #include "fit_list.h"
-#include "solver/step/scale.h"
 #include "src/models/open.h"
 #include "src/base/background.h"
 #include "src/decide/decide.h"

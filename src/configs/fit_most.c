@@ -1,5 +1,4 @@
 /* fit_most.c: the largest batch or sequence that fits, and the devices on which a step does. */
-#include <stdlib.h>
 
 #include "fit_list.h"
 #include "src/scenario/device_figures.h"

@@ -1,9 +1,7 @@
 /* model_source.c: built-in models and captured steps, of any batch and recomputation. */
-#include <stdlib.h>
 
 #include "model_source.h"
 #include "src/base/complain.h"
-#include "solver/step/scale.h"
 #include "src/scenario/knobs.h"
 #include "src/scenario/own_device.h"
 #include "src/scenario/profiles.h"

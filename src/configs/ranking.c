@@ -1,5 +1,4 @@
 /* ranking.c: configurations in the order in which they are shown. */
-#include <stdlib.h>
 
 #include "config_search.h"
 #include "src/decide/decide.h"

@@ -1,7 +1,6 @@
 /* assemble.c: one pass through the stages: a plan of their results. */
 
 #include "decide.h"
-#include "solver/base/names.h"
 #include "src/scenario/shard_mesh.h"
 
 uint64_t plan_fingerprint(const struct graph *graph, const struct scenario *scenario)

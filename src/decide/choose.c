@@ -4,7 +4,6 @@
  * to. So plans are compared, by shortlist.c alone, and the stages are asked again with another wish: another share of
  * the memory cap, a rival sharding, the least memory. */
 #include "decide.h"
-#include "solver/base/names.h"
 #include "src/scenario/knobs.h"
 #include "src/scenario/shard_mesh.h"
 

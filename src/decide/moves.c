@@ -4,7 +4,6 @@
  * have the same estimate and keep the same: which of them keeps a cap is seen in plans alone. So single decisions are
  * changed, as long as that helps. */
 #include "decide.h"
-#include "src/stages/shard/stage.h"
 
 #define MOVE_WORK 36000         /* ops of all plans */
 #define MOVE_PLANS 64           /* a start is not worth fewer */

@@ -5,7 +5,6 @@
 #include "solver/recompute/strategies.h"
 #include "src/read/rules_file.h"
 #include "src/scenario/knobs.h"
-#include "src/scenario/own_device.h"
 
 #define PRICE_LEAST 0.01       /* picoseconds a byte */
 #define PRICE_MOST  1e5

@@ -9,8 +9,6 @@
 #include <cairo/cairo-pdf.h>
 #include <math.h>
 #include <pango/pangocairo.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "parse.h"
 #include "src/base/streams.h"

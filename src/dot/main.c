@@ -3,7 +3,6 @@
 #include <getopt.h>
 #include <graphviz/graphviz_version.h>
 #include <graphviz/gvc.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "guard.h"

@@ -1,7 +1,6 @@
 /* pdf_date.c: Cairo writes the date in plain digits near the end. */
 #include "parse.h"
 
-#include <stdlib.h>
 #include <time.h>
 
 void pdf_set_date(char *pdf, size_t length)

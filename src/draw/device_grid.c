@@ -1,6 +1,5 @@
 /* device_grid.c: from a plan to its grid of devices. */
 
-#include "src/scenario/own_device.h"
 #include "device_grid.h"
 #include "src/scenario/shard_mesh.h"
 #include "figure.h"

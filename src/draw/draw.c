@@ -3,7 +3,6 @@
 
 #include "src/base/dot_text.h"
 #include "src/base/safe_text.h"
-#include "draw.h"
 #include "groups.h"
 
 /* Okabe and Ito's colours, which colour-blind readers can tell apart, and tints of them for areas. */

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "figure.h"
-#include "src/plan/timeline.h"
 
 #define PLOT        162.0 /* points: the height of a plot */
 #define TOP         30.0

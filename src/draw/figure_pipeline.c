@@ -1,6 +1,5 @@
 /* figure_pipeline.c: slots as boxes, bytes as lines. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "figure.h"
 

@@ -1,7 +1,6 @@
 /* figure_sweep.c: a sweep's scenarios as points and as lines. */
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "figure.h"
 

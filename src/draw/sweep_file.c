@@ -2,7 +2,6 @@
 #include "figure.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "src/base/json.h"
 

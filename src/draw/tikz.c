@@ -1,5 +1,4 @@
 /* tikz.c: head, end and texts of LaTeX sources: each is a document by itself, and a part of one that takes it in. */
-#include <string.h>
 
 #include "canvas.h"
 #include "src/base/safe_text.h"

@@ -1,5 +1,4 @@
 /* decoder.c: decoders with rotary positions: norms, residual connections, a language model's head. */
-#include <stdio.h>
 
 #include "layers.h"
 

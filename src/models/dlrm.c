@@ -1,5 +1,4 @@
 /* dlrm.c: recommendation models: wide embedding tables, pairwise interactions, a classifier on top. */
-#include <stdio.h>
 
 #include "layers.h"
 

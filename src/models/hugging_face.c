@@ -2,7 +2,6 @@
 #include "hugging_face.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "src/read/detect.h"

@@ -1,6 +1,5 @@
 /* layers.c: the layers that the built-in models are made of. */
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "layers.h"
 

@@ -1,5 +1,4 @@
 /* beside.c: two plans laid over each other. */
-#include <stdlib.h>
 
 #include "beside.h"
 

@@ -1,10 +1,7 @@
 /* fsdp.c: PyTorch's caching allocator where fully_shard runs the step. */
-#include <stdlib.h>
 
 #include "fsdp.h"
-#include "plan.h"
 #include "src/scenario/knobs.h"
-#include "src/scenario/own_device.h"
 #include "src/scenario/shard_mesh.h"
 
 enum { COMPUTES, GATHERS, REDUCES };   /* streams */

@@ -1,7 +1,6 @@
 /* speed.c: sums over a step's products and inputs. */
 #include "plan.h"
 #include "src/read/card.h"
-#include "src/scenario/own_device.h"
 
 static bool is_integer(const struct tensor *tensor)
 {

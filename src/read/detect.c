@@ -2,7 +2,6 @@
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 #include <strings.h>
 
 #include "detect.h"

@@ -1,6 +1,5 @@
 /* device_members.c: members of records that only device graphs have. What isn't as Tidemark writes it stays among the
  * unknown keys. */
-#include <stdio.h>
 
 #include "record.h"
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "detect.h"
-#include "dot_child.h"
 #include "input.h"
 #include "native.h"
 #include "snapshot.h"

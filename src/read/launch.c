@@ -1,7 +1,5 @@
 /* launch.c: launch configurations: YAML and JSON by libyaml, TOML as YAML; what keys mean says a reader in Python. */
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 #include <yaml.h>
 
 #include "dot_child.h"

@@ -1,6 +1,5 @@
 /* python_child.c: finds and runs the readers in Python. */
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "dot_child.h"

@@ -1,6 +1,4 @@
 /* read_options.c: how a graph is read, from words and to words. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "read_options.h"
 #include "src/base/words.h"

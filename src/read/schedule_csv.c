@@ -1,6 +1,4 @@
 /* schedule_csv.c: the schedule CSV of torch.distributed.pipelining. */
-#include <stdio.h>
-#include <string.h>
 
 #include "schedule_csv.h"
 

@@ -4,10 +4,8 @@
  * op to the last one before the event that gives it back. The ops' order is the trace's, which control dependencies
  * fix. */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "snapshot.h"
-#include "src/base/words.h"
 
 struct making {
 	const struct snapshot *snapshot;

@@ -1,6 +1,5 @@
 /* aliases.c: short words for settings: fsdp, knobs as frameworks name them, GPUs by the names people say. */
 #include <ctype.h>
-#include <stdlib.h>
 
 #include "knobs.h"
 

@@ -1,6 +1,5 @@
 /* devices.c: device presets. */
 #include <math.h>
-#include <stdio.h>
 
 #include "devices.h"
 #include "profiles.h"

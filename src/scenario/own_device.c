@@ -1,7 +1,6 @@
 /* own_device.c: figures as texts, and a scenario's preset with its own. */
 #include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "own_device.h"
 #include "src/base/words.h"

@@ -1,6 +1,4 @@
 /* profiles.c: measured steps of software on chips. */
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "profiles.h"
 #include "src/base/words.h"

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 
 #include "src/base/words.h"
-#include "own_device.h"
 #include "profiles.h"
 #include "shard_mesh.h"
 #include "knobs.h"

@@ -1,10 +1,6 @@
 /* export_line.c: reads and writes the words of an export. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "commands.h"
-#include "src/base/words.h"
 #include "src/write/export.h"
 
 static const char *export_line_skip_blanks(const char *at)

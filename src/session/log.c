@@ -1,7 +1,6 @@
 /* log.c: the commands of a session, in memory and in a file. */
 #include <dirent.h>
 #include <stdarg.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

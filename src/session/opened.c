@@ -3,7 +3,6 @@
 #include "src/base/files.h"
 #include "src/base/output.h"
 
-#include <stdlib.h>
 #include <sys/stat.h>
 
 static struct file_state opened_state_of(const char *path)

@@ -1,6 +1,4 @@
 /* scenario_lines.c: edits of a scenario as the prompt and session files have them. */
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "opened.h"
 #include "src/base/words.h"

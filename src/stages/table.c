@@ -6,7 +6,6 @@
 #include "solver/graph/growth.h"
 #include "solver/step/loss_chunks.h"
 #include "solver/step/optimizer.h"
-#include "solver/step/scale.h"
 #include "solver/step/train.h"
 #include "src/base/words.h"
 #include "src/scenario/knobs.h"

@@ -2,10 +2,7 @@
 #include <inttypes.h>
 
 #include "caption.h"
-#include "data.h"
 #include "src/base/safe_text.h"
-#include "src/draw/device_grid.h"
-#include "src/plan/timeline.h"
 #include "src/scenario/knobs.h"
 
 /* caption_files: what a caption says of files that a figure is drawn of: each line's plan and knobs, or a sweep's

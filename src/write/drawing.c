@@ -5,7 +5,6 @@
 #include "data.h"
 #include "src/base/streams.h"
 #include "src/draw/draw.h"
-#include "src/draw/figure.h"
 #include "src/read/dot_child.h"
 
 #define LETTERS       9.0 /* points, of the smallest in a drawing as wide as it needs */

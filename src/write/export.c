@@ -1,10 +1,8 @@
 /* export.c: the table of exports. */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "caption.h"
 #include "data.h"
-#include "export.h"
 #include "factors.h"
 #include "plan_json.h"
 #include "src/base/output.h"

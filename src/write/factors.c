@@ -1,7 +1,6 @@
 /* factors.c: the factors of dims in words. */
 #include <inttypes.h>
 
-#include "data.h"
 #include "factors.h"
 #include "src/read/rules_file.h"
 

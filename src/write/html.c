@@ -1,7 +1,6 @@
 /* html.c: plans as one page with pictures to point at: page.html around what it shows. The page works out live bytes
  * from the buffers, so that what one sees rests on the addresses and lifetimes themselves. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "caption.h"
 #include "data.h"

@@ -4,7 +4,6 @@
 #include "data.h"
 #include "src/read/launch.h"
 #include "src/scenario/knobs.h"
-#include "src/scenario/own_device.h"
 #include "src/scenario/shard_mesh.h"
 
 /* What a launcher can ask for: an expert's sharding; dp of each of so many copies. */

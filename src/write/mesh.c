@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "data.h"
-#include "src/base/json.h"
 #include "src/draw/device_grid.h"
 
 #define MARGIN     10.0

@@ -1,6 +1,5 @@
 /* minimalloc.c: buffers with their lifetimes, sizes and offsets, and the CSV fields of all tables. */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "data.h"
 #include "src/base/safe_text.h"

@@ -3,9 +3,7 @@
 
 #include "data.h"
 #include "plan_json.h"
-#include "solver/pipeline/timetable.h"
 #include "src/draw/figure.h"
-#include "src/plan/timeline.h"
 
 /* trace: Chrome's trace events: complete events (X) for ops, counters (C) for bytes, asynchronous ones
  * (b, e) for storages, which may overlap freely. A step over several devices has its simulated times, too, of all its

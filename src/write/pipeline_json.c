@@ -1,5 +1,4 @@
 /* pipeline_json.c: pipelines in plan files and reports. */
-#include <stdlib.h>
 
 #include "plan_json.h"
 #include "src/scenario/device_figures.h"

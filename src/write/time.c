@@ -4,7 +4,6 @@
 #include "data.h"
 #include "src/draw/figure.h"
 #include "src/read/rules_file.h"
-#include "src/scenario/own_device.h"
 #include "src/stages/pipeline/times.h"
 
 enum status time_of_step(const struct plan *plan, const struct export_options *options, struct plan_time **time,

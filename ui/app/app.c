@@ -2,7 +2,6 @@
 #include "app.h"
 
 #include "history_file.h"
-#include "src/plan/verdict.h"
 #include "ui/screen/terminal.h"
 
 enum { WHEEL_ROWS = 3, COMPLETION_ROWS = 12 };

@@ -1,9 +1,7 @@
 /* chrome.c: tabs, status line, footer. Everything has a fixed place, so that nothing jumps while the solver runs. */
 #include "app.h"
-#include "src/plan/verdict.h"
 #include "src/scenario/device_figures.h"
 #include "src/scenario/knobs.h"
-#include "src/scenario/own_device.h"
 #include "ui/views/devices.h"
 
 enum { NAMES_FROM = 72 };

@@ -8,7 +8,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "history_file.h"
 #include "ui/screen/picture.h"
 #include "src/scenario/knobs.h"
 

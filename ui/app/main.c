@@ -16,7 +16,6 @@
 #include "src/cli/options.h"
 #include "src/read/input.h"
 #include "src/session/log.h"
-#include "src/write/export.h"
 #include "ui/screen/terminal.h"
 
 static int print_version(void)

@@ -4,7 +4,6 @@
 #include "app.h"
 
 #include "src/scenario/device_figures.h"
-#include "src/scenario/devices.h"
 #include "src/scenario/idle_knobs.h"
 #include "src/scenario/knobs.h"
 #include "src/session/worker.h"

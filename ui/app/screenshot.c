@@ -7,7 +7,6 @@
 #include "src/cli/batch.h"
 #include "src/cli/options.h"
 #include "ui/screen/picture.h"
-#include "ui/screen/terminal.h"
 
 enum { SIZE_MAX_CELLS = 1000 };
 

@@ -5,7 +5,6 @@
 #include "src/configs/model_source.h"
 #include "src/read/rules_file.h"
 #include "src/scenario/knobs.h"
-#include "src/scenario/own_device.h"
 
 /* Rows that were planned stand by their plans' times, whatever the formula said. */
 enum { ANY_ERROR = 9000 };

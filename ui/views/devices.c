@@ -1,7 +1,6 @@
 /* devices.c: how the step is split: ranks and their schedule, what is sent, where tensors lie, the device's figures. */
 #include "devices.h"
 #include "gantt.h"
-#include "src/plan/verdict.h"
 
 struct devices {
 	enum device_part part;

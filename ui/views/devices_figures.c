@@ -2,7 +2,6 @@
  * why they differ. */
 #include "devices.h"
 #include "src/scenario/device_figures.h"
-#include "src/scenario/own_device.h"
 
 enum { SET = 18, NAME = 43, COUNTED_END = 63, SHEET_END = 76, WHY = 78, WHY_FROM = 120, NARROW_COUNTED = 20 };
 

@@ -1,10 +1,7 @@
 /* fit.c: what makes the step fit its memory limit: changes of knobs, each of them planned, in groups by what they do to
  * the run. Its second part is extra time over memory. */
-#include <stdlib.h>
 
-#include "devices.h"
 #include "runs_plot.h"
-#include "src/plan/verdict.h"
 
 enum { FIT_CELLS = 5, RATE_CELL = 3, TITLES = 3, HELD_FROM = 12, ROWS_MOST = 64 };
 

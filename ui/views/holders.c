@@ -1,5 +1,4 @@
 /* holders.c: what holds memory, in groups of what is alike. */
-#include <stdlib.h>
 
 #include "view.h"
 

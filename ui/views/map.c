@@ -3,7 +3,6 @@
  * Each half of a cell (a whole one in ASCII and without colours) shows what covers most of its
  * bytes x ops, and nothing where most of it is free. The grid is kept until plan, zoom or size change. */
 #include "view.h"
-#include "src/plan/verdict.h"
 
 /* map_marks: what helps to read the address map: shades that tell neighbours apart, names inside rectangles, and a
  * legend. */

@@ -19,7 +19,6 @@ struct order_view {
 	bool stepping;
 };
 
-
 static void order_forget(struct order_view *view)
 {
 	schedule_free(&view->schedule);

@@ -1,9 +1,7 @@
 /* runs.c: every plan so far, and below two of them side by side, all as points, or the solver's log. */
-#include <stdlib.h>
 
 #include "devices.h"
 #include "runs_plot.h"
-#include "src/plan/verdict.h"
 #include "src/scenario/knobs.h"
 
 /* runs_log: how a run's order came about: best and bound over the effort. */

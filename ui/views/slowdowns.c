@@ -1,8 +1,6 @@
 /* slowdowns.c: the curve of time over memory, on a thread of its own. */
 #include "view.h"
 
-#include "src/base/background.h"
-
 struct slowdowns_job {
 	struct finder finder;
 	struct slowdown curve;

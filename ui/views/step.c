@@ -1,7 +1,6 @@
 /* step.c: what the step needs of the device, part by part; the timeline; what is alive at the cursor, in groups, and
  * why; what to do next. */
 #include "details.h"
-#include "src/plan/verdict.h"
 
 /* curve: the memory timeline in cells.
  *

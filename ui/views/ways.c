@@ -1,7 +1,6 @@
 /* ways.c: the list of changes that fit, on a thread of its own. */
 #include "view.h"
 
-#include "src/base/background.h"
 #include "src/scenario/knobs.h"
 
 enum { STORE_BYTES = 1 << 28 };

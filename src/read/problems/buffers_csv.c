@@ -1,7 +1,5 @@
 /* buffers_csv.c: MiniMalloc's CSV of buffers. */
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "buffers_csv.h"
 

@@ -2,8 +2,6 @@
 #include "notes.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 void note(char notes[NOTES_BYTES], const char *format, ...)
 {

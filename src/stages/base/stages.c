@@ -1,6 +1,5 @@
 /* stages.c: the stages between graph and plan. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "src/base/background.h"
 #include "src/base/clock.h"

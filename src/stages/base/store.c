@@ -1,5 +1,4 @@
 /* store.c: results by fingerprint, least recently used out first. */
-#include <stdio.h>
 #include <sys/stat.h>
 
 #include "src/scenario/knobs.h"

@@ -2,7 +2,6 @@
 
 #include "plan_time.h"
 #include "solver/recompute/offload.h"
-#include "src/scenario/own_device.h"
 #include "stage.h"
 
 #define ALL UINT32_MAX

@@ -1,7 +1,5 @@
 /* plan_time.c: what the ops of a planned graph take, and the simulation of its step. */
 
-#include "src/scenario/own_device.h"
-#include "src/scenario/shard_mesh.h"
 #include "plan_time.h"
 #include "solver/pipeline/blocks.h"
 

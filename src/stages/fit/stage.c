@@ -3,7 +3,6 @@
 #include "plan_time.h"
 #include "solver/recompute/strategies.h"
 #include "src/scenario/knobs.h"
-#include "src/scenario/own_device.h"
 #include "src/scenario/shard_mesh.h"
 #include "stage.h"
 

@@ -1,7 +1,6 @@
 /* stage.c: cuts a device's graph into pipeline ranks and times them. */
 
 #include "src/scenario/knobs.h"
-#include "src/scenario/own_device.h"
 #include "stage.h"
 #include "times.h"
 #include "solver/pipeline/configuration.h"

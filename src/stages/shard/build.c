@@ -1,5 +1,4 @@
 /* build.c: from a decision to the graph of a device, and what it costs. */
-#include "src/scenario/own_device.h"
 #include "stage.h"
 #include "solver/shard/device_graph.h"
 

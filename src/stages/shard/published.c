@@ -5,8 +5,6 @@
  * splits what it likes over either axis); of equals tap takes the one with the larger dp, minred the first; of a large
  * step few meshes are searched, which a note says. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "job.h"
 #include "src/scenario/knobs.h"

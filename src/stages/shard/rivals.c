@@ -1,6 +1,5 @@
 /* rivals.c: auto's other shardings: the best of experts', where it begins, and what else is worth a plan. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "job.h"
 #include "src/scenario/knobs.h"

@@ -1,5 +1,4 @@
 /* search.c: searches of the shard stage over one mesh, and what they list. */
-#include <stdio.h>
 
 #include "job.h"
 

@@ -1,6 +1,5 @@
 /* sharded.c: life and words of the shard stage's result. */
 
-#include "sharded.h"
 #include "stage.h"
 
 struct sharded *sharded_retain(struct sharded *sharded)

@@ -1,10 +1,8 @@
 /* stage.c: the shard stage: scenario -> mesh -> sharding -> the graph of one device. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "job.h"
 #include "src/scenario/knobs.h"
-#include "src/scenario/own_device.h"
 
 /* ---- notes ---- */
 
