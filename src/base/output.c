@@ -22,14 +22,19 @@ static atomic_int started[SLOTS];
 
 /* ---- signals ---- */
 
+void output_end_groups(void)
+{
+	FOR_INT(i, SLOTS)
+		if (atomic_load(&started[i]) > 0)
+			kill(-atomic_load(&started[i]), SIGKILL);
+}
+
 void output_take_away(void)
 {
 	FOR_INT(i, SLOTS)
 		if (atomic_load(&unfinished[i].set))
 			unlink(unfinished[i].path);
-	FOR_INT(i, SLOTS)
-		if (atomic_load(&started[i]) > 0)
-			kill(-atomic_load(&started[i]), SIGKILL);
+	output_end_groups();
 }
 
 void output_end_by_signal(int number)

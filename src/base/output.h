@@ -36,8 +36,9 @@ void output_prepare(void);
 void output_end_with_us(pid_t group);
 void output_outlived(pid_t group);
 
-/* Takes unfinished files and such groups away, before _exit(); and ends the program by this signal. May be called by
- * handlers of signals. */
+/* Ends such groups; takes unfinished files away, too, before _exit(); and ends the program by this signal. May be
+ * called by handlers of signals. */
+void output_end_groups(void);
 void output_take_away(void);
 void output_end_by_signal(int number);
 

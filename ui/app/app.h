@@ -144,6 +144,8 @@ struct app {
 	uint32_t lesson_row; /* of the lesson's session, counted from 1; 0: none was gone to */
 	bool mouse;      /* wanted; WISH_MOUSE tells of a change */
 	unsigned wishes; /* enum wish; the owner of the terminal clears them */
+	bool (*reading)(void *owner, bool now); /* before a file is read, and behind: whether ^C stopped it; or NULL */
+	void *owner;
 	bool running;
 	int status; /* exit status once running is false */
 };

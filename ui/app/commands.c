@@ -108,6 +108,19 @@ static const char *commands_limited(const struct app *app, const char *line, cha
 	return text;
 }
 
+/* A file that is read, however long it takes, can be stopped. */
+static enum status commands_session(struct app *app, enum command_id command, const char *line, struct error *error)
+{
+	bool opens = command == COMMAND_OPEN || command == COMMAND_AGAINST;
+	bool reads = app->reading && (opens || command == COMMAND_RELOAD || command == COMMAND_GRAPH);
+	if (reads)
+		app->reading(app->owner, true);
+	enum status status = session_command(app->session, line, error);
+	if (reads && app->reading(app->owner, false) && status != OK)
+		refuse(error, "stopped: what was open stays");
+	return status;
+}
+
 /* The session's commands; undo and redo bring the cursor back, too. */
 static enum status run_session(struct app *app, enum command_id command, const char *line)
 {
@@ -119,7 +132,7 @@ static enum status run_session(struct app *app, enum command_id command, const c
 	line = command == COMMAND_EXPORT || command == COMMAND_SAVE ? line : commands_limited(app, line, text);
 	if (graph && !back)
 		session_set_cursor(app->session, model->op, model->storage);
-	enum status status = session_command(app->session, line, &error);
+	enum status status = commands_session(app, command, line, &error);
 	session_status(app->session, &model->status);
 	bool planned = !model->status.stale;
 	if (planned)

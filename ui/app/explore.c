@@ -33,6 +33,16 @@ static void draw(struct loop *loop)
 	clock_gettime(CLOCK_MONOTONIC, &loop->drawn);
 }
 
+static bool explore_reading(void *owner, bool now)
+{
+	struct loop *loop = owner;
+	if (now) {
+		view_say(&loop->app->model, "reading; ^C stops it");
+		draw(loop);
+	}
+	return terminal_reading(loop->terminal, now);
+}
+
 /* $VISUAL, else $EDITOR, may have words of its own; a shell takes them apart. */
 static void edit(struct loop *loop)
 {
@@ -218,6 +228,8 @@ int explore(struct session *session, const struct explore_options *options)
 			loop.app->columns_path = chosen;
 			columns_load(&loop.app->columns, chosen);
 		}
+		loop.app->reading = explore_reading;
+		loop.app->owner = &loop;
 		loop.app->mouse = !options->no_mouse;
 		terminal_mouse(loop.terminal, loop.app->mouse);
 		draw(&loop);

@@ -3,6 +3,7 @@
  * Raw mode: ^C, ^Z and ^\ arrive as keys. Signals write their number into a pipe that the event loop polls; those
  * that kill at once restore the terminal from the handler with text that was fetched from terminfo before, because
  * curses itself may not be called there. A second SIGTERM does the same, in case the loop hangs. */
+#include "src/base/output.h"
 #include "terminal.h"
 
 #include <curses.h>
@@ -32,7 +33,7 @@ struct terminal {
 
 /* What signal handlers need: plain data, written before they are installed. */
 static struct {
-	volatile sig_atomic_t active, terminating;
+	volatile sig_atomic_t active, terminating, reading, stopped;
 	int in, out, error, pipe[2];
 	struct termios modes;
 	char restore[256];
@@ -68,6 +69,11 @@ static void curses_on_signal(int number)
 {
 	int saved = errno;
 	unsigned char byte = (unsigned char)number;
+	if (number == SIGINT && rescue.reading) {
+		rescue.stopped = 1;
+		output_end_groups();
+		return;
+	}
 	bool ends = number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
 	if (ends && rescue.terminating) {
 		restore_terminal();
@@ -364,6 +370,19 @@ void terminal_mouse(struct terminal *terminal, bool wanted)
 	setenv("NCURSES_GPM_TERMS", "", 1); /* no mouse library of the Linux console: ncurses would load it, and it leaks */
 	mouseinterval(0);
 	mousemask(wanted ? BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED : 0, NULL);
+}
+
+bool terminal_reading(struct terminal *terminal, bool reading)
+{
+	(void)terminal;
+	bool stopped = rescue.stopped;
+	rescue.stopped = 0;
+	rescue.reading = reading;
+	if (reading)
+		cbreak();
+	else
+		raw();
+	return stopped;
 }
 
 bool terminal_key(struct terminal *terminal, struct key_press *key)

@@ -38,6 +38,8 @@ void terminal_mouse(struct terminal *terminal, bool wanted);
 void terminal_redraw(struct terminal *terminal);
 /* Gives a text to the terminal's clipboard (OSC 52); terminals that don't know it show nothing. */
 void terminal_copy(struct terminal *terminal, const char *text);
+/* While a file is read ^C ends the program that reads it: no key is looked at. Returns whether it has. */
+bool terminal_reading(struct terminal *terminal, bool reading);
 /* Gives the terminal to a program, found by PATH, and takes it back when that has ended. words: [..., NULL]. */
 void terminal_run(struct terminal *terminal, const char *const *words);
 /* Gives the terminal back and stops the process; returns when it is continued. */
