@@ -247,8 +247,8 @@ static enum status rules_parse(
 
 static const char *rules_keep(struct arena *arena, const char *text, bool *failed)
 {
-	char *copy = text ? arena_text(arena, text, strlen(text)) : NULL;
-	*failed |= text && !copy;
+	char *copy = arena_text(arena, text ? text : "", text ? strlen(text) : 0);
+	*failed |= !copy;
 	return copy;
 }
 
@@ -262,7 +262,7 @@ enum status rules_add(struct rules *rules, const struct rule *rule, struct error
 	parsed->rule.factors = rules_keep(&rules->arena, rule->factors, &failed);
 	parsed->rule.gradients = rules_keep(&rules->arena, rule->gradients, &failed);
 	parsed->rule.saved = rules_keep(&rules->arena, rule->saved, &failed);
-	parsed->rule.backward = rules_keep(&rules->arena, rule->backward, &failed);
+	parsed->rule.backward = rule->backward ? rules_keep(&rules->arena, rule->backward, &failed) : NULL;
 	if (failed)
 		return NO_MEMORY;
 	TRY(rules_parse(&rules->arena, parsed->rule.factors, parsed, error));
@@ -282,6 +282,22 @@ enum status rules_add(struct rules *rules, const struct rule *rule, struct error
 	return OK;
 }
 
+/* One rule for each operator that a row of a table names. */
+static enum status rules_add_row(struct rules *rules, const struct rule *row)
+{
+	const char *dot = strchr(row->type, '.'), *name = dot ? dot + 1 : row->type;
+	size_t family = (size_t)(name - row->type), length;
+	for (; *name; name += length + (name[length] == ' ')) {
+		char type[128];
+		length = strcspn(name, " ");
+		PRINT_TO(type, "%.*s%.*s", (int)family, row->type, (int)length, name);
+		struct rule rule = *row;
+		rule.type = type;
+		TRY(rules_add(rules, &rule, NULL));
+	}
+	return OK;
+}
+
 struct rules *rules_new(void)
 {
 	struct rules *MAKE(rules, 1);
@@ -290,7 +306,7 @@ struct rules *rules_new(void)
 	const struct rule *const tables[] = { rules_aten, rules_onnx, rules_plain };
 	FOR(i, COUNT_OF(tables))
 		for (const struct rule *rule = tables[i]; rule->type; rule++)
-			if (rules_add(rules, rule, NULL) != OK) {
+			if (rules_add_row(rules, rule) != OK) {
 				rules_free(rules);
 				return NULL;
 			}
@@ -305,6 +321,11 @@ void rules_free(struct rules *rules)
 	mem_free(rules->rule);
 	arena_free(&rules->arena);
 	mem_free(rules);
+}
+
+const struct rule *rules_at(const struct rules *rules, uint32_t i)
+{
+	return i < rules->count ? &rules->rule[i]->rule : NULL;
 }
 
 const struct rule *rules_find(const struct rules *rules, const char *type)

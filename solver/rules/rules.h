@@ -36,6 +36,7 @@
  *
  * Files in reading order, NAME for NAME.h and NAME.c:
  *     rules         the set of rules, and the parser of factor strings
+ *     rows          rows of the tables of rules
  *     aten          rules of PyTorch's operators
  *     onnx          rules of ONNX's operators
  *     plain         rules of operators in plain words
@@ -118,9 +119,10 @@ extern const char *const trait_names[TRAIT_COUNT];
 _Static_assert(TRAIT_COUNT < 32, "its bit is taken");
 
 struct rule {
-	const char *type;    /* the operator, without overload: "aten.addmm", "onnx.Gemm" */
-	const char *factors; /* see above */
+	/* the operator, without overload: "aten.addmm", "onnx.Gemm"; in the tables some: "aten.sin cos" */
+	const char *type;
 	enum rule_cost cost;
+	const char *factors; /* see above */
 	/* The operands that get a gradient: their indices, blank-separated; "*": all floating-point ones; "": none. */
 	const char *gradients;
 	/* What the backward op reads besides the results' gradients, blank-separated:
@@ -128,8 +130,8 @@ struct rule {
 	 *     o0      result 0            i0*     operand 0, but only its shape: kept by eager PyTorch, not by an ideal plan
 	 *     x:f32(b c)   an extra tensor over the rule's factors that the graph doesn't show as a result */
 	const char *saved;
-	const char *backward; /* the backward op's type; NULL: the type with "_backward" */
 	uint32_t traits;      /* enum trait, or'ed */
+	const char *backward; /* the backward op's type; NULL: the type with "_backward" */
 };
 
 static inline bool rule_contracts(const struct rule *rule)
@@ -137,7 +139,8 @@ static inline bool rule_contracts(const struct rule *rule)
 	return rule->cost == COST_CONTRACTION || rule->cost == COST_GROUPED;
 }
 
-extern const struct rule rules_aten[], rules_onnx[], rules_plain[]; /* each ends with a type of NULL */
+/* Each of the tables ends with a type of NULL. */
+extern const struct rule rules_aten[], rules_onnx[], rules_plain[];
 /* Types whose kernel in PyTorch fills memory of its operand's size, which its result, one number, keeps; NULL ends
  * them. */
 extern const char *const rules_aten_roomy[];
@@ -155,6 +158,8 @@ DROP(rules, rules_free)
  * with the place in the factor string. */
 enum status rules_add(struct rules *rules, const struct rule *rule, struct error *error);
 
+/* Rule i of the set, from 0; NULL behind the last one. */
+const struct rule *rules_at(const struct rules *rules, uint32_t i);
 /* The rule of an op type, or NULL. "aten.add_.Tensor" is looked up whole, without overload ("aten.add_"),
  * and without the mark of in-place ops ("aten.add"). O(length). */
 const struct rule *rules_find(const struct rules *rules, const char *type);

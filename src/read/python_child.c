@@ -46,17 +46,18 @@ static bool python_child_keeps_room(const char *type)
  * of its operand's size. free() it. NULL when out of memory. */
 static char *python_child_types(void)
 {
-	const struct rule *const tables[] = { rules_aten, rules_onnx, rules_plain };
 	char *text = NULL;
 	size_t length;
-	FILE *stream = text_stream(&text, &length);
-	if (stream)
-		fputs("--types=", stream);
-	for (size_t i = 0; stream && i < COUNT_OF(tables); i++)
-		for (const struct rule *rule = tables[i]; rule->type; rule++)
-			fprintf(stream, "%s:%s%s%s,", rule->type, rule->cost == COST_NONE ? "v" : "",
-				rule->traits & TRAIT_CONVOLUTION ? "c" : "", python_child_keeps_room(rule->type) ? "r" : "");
-	if (stream && fclose(stream) == 0)
+	OWN(rules) *rules = rules_new();
+	FILE *stream = rules ? text_stream(&text, &length) : NULL;
+	if (!stream)
+		return NULL;
+	fputs("--types=", stream);
+	const struct rule *rule;
+	for (uint32_t i = 0; (rule = rules_at(rules, i)); i++)
+		fprintf(stream, "%s:%s%s%s,", rule->type, rule->cost == COST_NONE ? "v" : "",
+			rule->traits & TRAIT_CONVOLUTION ? "c" : "", python_child_keeps_room(rule->type) ? "r" : "");
+	if (fclose(stream) == 0)
 		return text;
 	free(text);
 	return NULL;

@@ -94,7 +94,7 @@ static enum status rules_file_read_line(struct rules *rules, char *line, struct 
 		return refuse(error, "\"TYPE: FACTORS\" is expected");
 	*factors = '\0';
 	factors += 2;
-	struct rule rule = { .cost = COST_ELEMENT, .gradients = "", .saved = "" };
+	struct rule rule = { .cost = COST_ELEMENT };
 	char *settings = strchr(factors, ';');
 	enum status status = OK;
 	while (settings && status == OK) {
