@@ -69,25 +69,6 @@ void config_axes_find(const struct config_model *model, const struct config *con
 	}
 }
 
-/* Parameters and gradients of a class, and how many there are. */
-struct state_sums { int64_t parameters, gradients; uint32_t count; };
-
-static void add_traffic(const struct config_terms *terms, const struct config *config, const struct state_sums *sums,
-	uint32_t class, struct state_traffic *traffic)
-{
-	const struct mesh_axis *axis = &terms->of[class].axis;
-	uint32_t count = sums->count, zero = config->zero;
-	int64_t scatter = zero > 0 ? scatter_time(axis, &terms->of[class].copies, sums->gradients, count) : 0;
-	traffic->made += count;
-	traffic->once += zero == 0 ? collectives_time(axis, COLLECTIVE_ALL_REDUCE, sums->gradients, count)
-		: zero == 1 ? scatter
-		: 0;
-	if (zero == 1 || zero == 2)
-		traffic->updated += collectives_time(axis, COLLECTIVE_ALL_GATHER, sums->parameters, count);
-	/* nobody has room for whole gradients: every microbatch's are reduced at once */
-	traffic->each += zero >= 2 ? scatter : 0;
-}
-
 struct state_traffic config_block_traffic(
 	const struct config_terms *terms, const struct config *config, const struct block_cost *cost)
 {
@@ -95,14 +76,23 @@ struct state_traffic config_block_traffic(
 	FOR(class, STATE_CLASSES) {
 		const struct mesh_axis *axis = &terms->of[class].axis;
 		const struct block_reads *forward = &cost->forward_reads, *backward = &cost->backward_reads;
+		int64_t gradients = cost->states.gradient[class];
+		uint32_t count = cost->parameters[class], zero = config->zero;
 		if (!terms->of[class].shares)
 			continue;
-		struct state_sums sums = { cost->states.parameter[class], cost->states.gradient[class], cost->parameters[class] };
-		add_traffic(terms, config, &sums, class, &traffic);
+		int64_t scatter = zero > 0 ? scatter_time(axis, &terms->of[class].copies, gradients, count) : 0;
+		traffic.made += count;
 		traffic.read += forward->count[class];
-		if (config->zero >= 3)
+		traffic.once += zero == 0 ? collectives_time(axis, COLLECTIVE_ALL_REDUCE, gradients, count)
+			: zero == 1 ? scatter
+			: 0;
+		/* nobody has room for whole gradients: every microbatch's are reduced at once */
+		traffic.each += zero >= 2 ? scatter : 0;
+		if (zero == 1 || zero == 2)
+			traffic.updated += collectives_time(axis, COLLECTIVE_ALL_GATHER, cost->states.parameter[class], count);
+		if (zero >= 3)
 			traffic.forward += collectives_time(axis, COLLECTIVE_ALL_GATHER, forward->bytes[class], forward->count[class]);
-		if (config->zero >= 3 && !config->keeps)
+		if (zero >= 3 && !config->keeps)
 			traffic.gather += collectives_time(axis, COLLECTIVE_ALL_GATHER, backward->bytes[class], backward->count[class]);
 	}
 	return traffic;
@@ -170,26 +160,16 @@ int64_t config_exposed_each(
 int64_t config_exposed_time(const struct config_model *model, const struct config *config,
 	const struct overheads *overheads, int64_t update, const uint32_t *first, uint32_t rank)
 {
-	struct state_traffic traffic = { 0 };
-	int64_t forward = 0, passes = config->zero == 0 ? exposed_passes(model, config, first, rank) : 0;
-	for (uint32_t chunk = 0; chunk < config->chunks && (config->zero == 1 || config->zero == 2); chunk++) {
-		uint32_t piece = config_piece(config, rank, chunk);
-		struct state_sums sums[STATE_CLASSES] = { 0 };
-		FOR_SPAN(b, first, piece) {
-			const struct block_cost *cost = model->terms->block[b].cost;
-			forward += cost->forward - cost->forward_link;
-			FOR(class, STATE_CLASSES) {
-				sums[class].parameters += cost->states.parameter[class];
-				sums[class].gradients += cost->states.gradient[class];
-				sums[class].count += cost->parameters[class];
-			}
+	int64_t forward = 0, before = 0, after = 0,
+			passes = config->zero == 0 ? exposed_passes(model, config, first, rank) : 0;
+	FOR(chunk, config->chunks)
+		FOR_SPAN(b, first, config_piece(config, rank, chunk)) {
+			const struct block_term *term = &model->terms->block[b];
+			forward += term->cost->forward - term->cost->forward_link;
+			before += config->zero == 1 ? term->traffic.once : 0;
+			after += term->traffic.updated;
 		}
-		FOR(class, STATE_CLASSES)
-			if (model->terms->of[class].shares)
-				add_traffic(model->terms, config, &sums[class], class, &traffic);
-	}
-	int64_t before = config->zero == 1 ? traffic.once : 0,
-			after = larger_of(0, traffic.updated - forward / 1000 * overheads->updated);
+	after = larger_of(0, after - forward / 1000 * overheads->updated);
 	return passes +
 		(model->joint ? before + larger_of(0, after - update) : larger_of(0, before + after - update));
 }

@@ -410,6 +410,10 @@ static bool pin_take_word(struct pin *pin, const char *syntax, size_t length, ch
 		return strlen(word) == length && strncmp(word, syntax, length) == 0;
 	if (text_begins(syntax, "OFFSET"))
 		return knob_parse(K_reserve, word, &pin->number, NULL) == OK;
+	if (*syntax == 'D' && strcmp(word, "none") == 0) {
+		pin->number = -1;
+		return true;
+	}
 	if (*syntax == 'D')
 		return scenario_whole_number(word, &pin->number);
 	*(pin->a ? &pin->b : &pin->a) = word;
@@ -488,6 +492,8 @@ char *pin_text(const struct pin *pin, char *text, size_t size)
 		size_t length = strcspn(at, " ");
 		if (islower((unsigned char)*at)) {
 			words_add(&words, "%.*s", (int)length, at);
+		} else if (*at == 'D' && pin->number < 0) {
+			words_add(&words, "none");
 		} else if (*at == 'D' || text_begins(at, "OFFSET")) {
 			words_add(&words, "%" PRId64, pin->number);
 		} else {

@@ -60,7 +60,8 @@ enum {
 	X(ORDER, "pin op A before B", "op A runs before op B") \
 	X(OFFSET, "pin tensor T at OFFSET", "tensor T's memory starts at that offset of the arena") \
 	X(BEHIND, "pin tensor A behind B", "tensor A's memory starts where tensor B's ends") \
-	X(PLACEMENT, "pin tensor T shard D on AXIS", "tensor T is sharded along dim D on that mesh axis") \
+	X(PLACEMENT, "pin tensor T shard D on AXIS", "tensor T is sharded along dim D on that mesh axis; none: it " \
+		"stays whole") \
 	X(RECOMPUTE, "pin layer N recompute", "layer N's activations are computed again") \
 	X(RERUN, "pin type T recompute", "with recompute=ops, ops of type T are recomputed: aten.gelu, or gelu") \
 	X(SCHEDULE, "pin schedule from FILE", "with schedule=file, what pipeline ranks do is in that CSV of " \

@@ -62,8 +62,9 @@ static enum status shard_pins_resolve(const struct pin *pin, const struct units 
 	if (axis == NONE)
 		return no_axis(pin, mesh, error);
 	const struct mesh_axis *over = &mesh->axis[axis];
-	int8_t part = part_of_dim(units, mesh, others ? others[tensor] : placement, tensor, (uint32_t)pin->number, axis);
-	if (part < 0)
+	int8_t part = pin->number < 0 ? PLACE_WHOLE
+		: part_of_dim(units, mesh, others ? others[tensor] : placement, tensor, (uint32_t)pin->number, axis);
+	if (part < 0 && pin->number >= 0)
 		return refuse(error,
 			"tensor \"%.100s\" can't be sharded along dim %" PRId64 " on %s: its %" PRId64
 			" can't be cut into %u pieces",
@@ -98,8 +99,8 @@ static enum status apply(
 		sharding->produced[tensor].on[axis] = part;
 		return OK;
 	}
-	int8_t unit = unit_making(units, sharding, of->writer, tensor, part, axis);
-	if (unit < 0)
+	int8_t unit = part < 0 ? UNIT_NONE : unit_making(units, sharding, of->writer, tensor, part, axis);
+	if (part >= 0 && unit < 0)
 		return refuse(error,
 			"tensor \"%.100s\" can't be sharded along dim %" PRId64 " on %s: \"%.80s\" (%.40s) can't be split along it",
 			pin->a, pin->number, over->name, graph->op[of->writer].name, graph->op[of->writer].type);

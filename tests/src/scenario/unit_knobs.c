@@ -90,6 +90,7 @@ static const char *const pins[] = {
 	"pin tensor t at 4096",
 	"pin tensor t behind \"u v\"",
 	"pin tensor t shard 1 on tp",
+	"pin tensor t shard none on tp",
 	"pin layer 3 recompute",
 	"pin type aten.gelu recompute",
 	"keep t resident",

@@ -351,16 +351,21 @@ Test(sharded, a_pin_is_kept)
 	OWN(graph) *graph = model("gpt", 8);
 	OWN(scenario) scenario;
 	struct error error = { 0 };
-	const char *activation = tensor_of_kind(graph, KIND_ACTIVATION, 3);
+	const char *activation = tensor_of_kind(graph, KIND_ACTIVATION, 3),
+			   *other = tensor_of_kind(graph, KIND_ACTIVATION, 4);
 	char pin[200], place[40];
 	scenario_of("devices=4 strategy=data", &scenario);
+	snprintf(pin, sizeof pin, "pin tensor %s shard none on dp", other);
+	cr_assert_eq(scenario_pin(&scenario, pin, &error), OK);
 	cr_assert_eq(scenario_pin(&scenario, "pin tensor wte.weight shard 1 on dp", &error), OK);
 	snprintf(pin, sizeof pin, "pin tensor %s shard 1 on dp", activation);
 	cr_assert_eq(scenario_pin(&scenario, pin, &error), OK);
 	OWN(plan) *plan = plan_with(&planner, graph, &scenario);
 	const struct sharded *sharded = plan->transformed->sharded;
 	uint32_t weight = graph_find_tensor(sharded->shared->graph, "wte.weight"),
-			 made = graph_find_tensor(sharded->shared->graph, activation);
+			 made = graph_find_tensor(sharded->shared->graph, activation),
+			 whole = graph_find_tensor(sharded->shared->graph, other);
+	cr_assert_str_eq(sharded_place(sharded, whole, sharded->sharding.produced[whole], place, sizeof place), "[R]");
 	cr_assert_str_eq(sharded_place(sharded, weight, sharded->sharding.produced[weight], place, sizeof place), "[S(1)]");
 	cr_assert_str_eq(sharded_place(sharded, made, sharded->sharding.produced[made], place, sizeof place), "[S(1)]");
 	char *text = plan_text(plan);
