@@ -135,3 +135,25 @@ Test(mesh, extremes_stay_in_range)
 			last = time;
 		}
 }
+
+/* n'(1 - (1 - 1/n')^k) / k of the copies go to other nodes where a node is sent a token once (DeepEP), n' being the
+ * nodes that an axis spans or that a router chooses at most (DeepSeek-V3, arXiv 2412.19437, section 3.2.2: 0.45). */
+Test(mesh, a_token_goes_to_a_node_once)
+{
+	static const struct {
+		uint32_t size, near, copies, most;
+		double share;
+	} row[] = { { 64, 8, 8, 4, 0.4499 }, { 64, 8, 8, 0, 0.6564 }, { 16, 8, 8, 4, 0.2490 }, { 64, 8, 1, 0, 1 } };
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		struct mesh mesh = { .axes = 1, .axis = { axis_of(row[i].size, row[i].near) } };
+		mesh.axis[0].held = 152;
+		mesh_dispatch(&mesh, row[i].copies, row[i].most);
+		cr_expect(fabs(mesh.axis[0].dispatch - 1000 * row[i].share) <= 1, "%zu: %u", i, mesh.axis[0].dispatch);
+		double nodes = row[i].most ? row[i].most : row[i].size / row[i].near, copies = row[i].copies;
+		nodes = fmin(nodes, row[i].size / row[i].near);
+		cr_expect(fabs(row[i].share - nodes * (1 - pow(1 - 1 / nodes, copies)) / copies) < 1e-4, "%zu", i);
+		mesh.axis[0] = axis_of(row[i].size, row[i].near);   /* each copy by itself */
+		mesh_dispatch(&mesh, row[i].copies, row[i].most);
+		cr_expect_eq(mesh.axis[0].dispatch, 0);
+	}
+}
