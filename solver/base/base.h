@@ -104,6 +104,20 @@ void arena_free(struct arena *arena);
 #define arena_drop arena_free
 /* Room in an arena for a list, zeroed: NEED(ROOM(arena, list, count)) leaves the function where there is none. */
 #define ROOM(arena, list, count) ((list) = arena_alloc(arena, count, sizeof *(list)))
+/* For up to ten lists, all of as many: ROOMS(arena, count, list, other, ...). */
+#define ROOMS(arena, count, ...) \
+	ROOMS_OF(__VA_ARGS__, ROOMS_10, ROOMS_9, ROOMS_8, ROOMS_7, ROOMS_6, ROOMS_5, ROOMS_4, ROOMS_3, ROOMS_2, \
+		0)(arena, count, __VA_ARGS__)
+#define ROOMS_OF(a, b, c, d, e, f, g, h, i, j, which, ...) which
+#define ROOMS_2(arena, count, a, b) (ROOM(arena, a, count) && ROOM(arena, b, count))
+#define ROOMS_3(arena, count, a, ...) (ROOM(arena, a, count) && ROOMS_2(arena, count, __VA_ARGS__))
+#define ROOMS_4(arena, count, a, ...) (ROOM(arena, a, count) && ROOMS_3(arena, count, __VA_ARGS__))
+#define ROOMS_5(arena, count, a, ...) (ROOM(arena, a, count) && ROOMS_4(arena, count, __VA_ARGS__))
+#define ROOMS_6(arena, count, a, ...) (ROOM(arena, a, count) && ROOMS_5(arena, count, __VA_ARGS__))
+#define ROOMS_7(arena, count, a, ...) (ROOM(arena, a, count) && ROOMS_6(arena, count, __VA_ARGS__))
+#define ROOMS_8(arena, count, a, ...) (ROOM(arena, a, count) && ROOMS_7(arena, count, __VA_ARGS__))
+#define ROOMS_9(arena, count, a, ...) (ROOM(arena, a, count) && ROOMS_8(arena, count, __VA_ARGS__))
+#define ROOMS_10(arena, count, a, ...) (ROOM(arena, a, count) && ROOMS_9(arena, count, __VA_ARGS__))
 
 /* ---- control ---- */
 

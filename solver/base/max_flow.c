@@ -9,10 +9,9 @@ enum status flow_init(struct max_flow *flow, uint32_t nodes, uint32_t pairs)
 {
 	*flow = (struct max_flow) { .nodes = nodes, .room = 2 * pairs };
 	struct arena *arena = &flow->arena;
-	bool fine = ROOM(arena, flow->to, flow->room) && ROOM(arena, flow->capacity, flow->room) &&
-		ROOM(arena, flow->residual, flow->room) && ROOM(arena, flow->supply, nodes) &&
-		ROOM(arena, flow->distance, nodes) && ROOM(arena, flow->next, nodes) && ROOM(arena, flow->queue, nodes) &&
-		ROOM(arena, flow->path, nodes) && ROOM(arena, flow->borders, nodes) && ROOM(arena, flow->reached, nodes);
+	bool fine = ROOMS(arena, flow->room, flow->to, flow->capacity, flow->residual) &&
+		ROOMS(arena, nodes, flow->supply, flow->distance, flow->next, flow->queue, flow->path, flow->borders,
+		flow->reached);
 	return fine ? OK : NO_MEMORY;
 }
 

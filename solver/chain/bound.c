@@ -178,8 +178,7 @@ static enum status chain_bound_begin(struct auditing *auditing)
 	if (auditing->start[chain->nodes] > VARS_MOST)
 		return LIMIT;
 	auditing->vars = (uint32_t)auditing->start[chain->nodes];
-	TRY(ROOM(&auditing->arena, auditing->node_of, auditing->vars) &&
-		ROOM(&auditing->arena, auditing->first, auditing->vars)
+	TRY(ROOMS(&auditing->arena, auditing->vars, auditing->node_of, auditing->first)
 			? order_heap_init(&auditing->queue, auditing->vars, &auditing->arena) : NO_MEMORY);
 	memset(auditing->first, 0xff, auditing->vars * sizeof *auditing->first);
 	FOR(node, chain->nodes)

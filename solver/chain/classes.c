@@ -12,7 +12,7 @@
 enum status chain_classes_begin(struct chain_classes *classes, uint32_t strategies, struct arena *arena)
 {
 	classes->count = 1;
-	return ROOM(arena, classes->of, strategies) && ROOM(arena, classes->first, strategies) ? OK : NO_MEMORY;
+	return ROOMS(arena, strategies, classes->of, classes->first) ? OK : NO_MEMORY;
 }
 
 static bool classes_alike(const struct chain_table *table, bool columns, uint32_t a, uint32_t b)

@@ -357,7 +357,7 @@ static enum status chain_model_find_links(struct chain_model *model)
 {
 	const struct shard_chain *chain = model->chain;
 	bool *there;
-	NEED(ROOM(&model->arena, model->link, chain->segments) && ROOM(&model->arena, there, chain->segments));
+	NEED(ROOMS(&model->arena, chain->segments, model->link, there));
 	FOR(node, chain->nodes)
 		if (chain->segment[node] != NONE)
 			there[chain->segment[node]] = true;

@@ -169,10 +169,9 @@ static enum status chain_order_find(const struct chain_graph *graph, bool links_
 	OWN(arena) arena = { 0 };
 	uint32_t vars = graph->vars;
 	struct ordering ordering = { .graph = graph, .words = (vars + 63) / 64 };
-	bool full = ROOM(&arena, ordering.near, (size_t)vars * ordering.words) && ROOM(&arena, ordering.weight, vars) &&
-		ROOM(&arena, ordering.fill, vars) && ROOM(&arena, ordering.size, vars) && ROOM(&arena, ordering.stale, vars) &&
-		ROOM(&arena, ordering.is_stale, vars) && ROOM(&arena, ordering.late, vars) &&
-		ROOM(&arena, ordering.list, vars) && order_heap_init(&ordering.left, vars, &arena) == OK &&
+	bool full = ROOM(&arena, ordering.near, (size_t)vars * ordering.words) &&
+		ROOMS(&arena, vars, ordering.weight, ordering.fill, ordering.size, ordering.stale, ordering.is_stale,
+		ordering.late, ordering.list) && order_heap_init(&ordering.left, vars, &arena) == OK &&
 		order_heap_init(&ordering.last, vars, &arena) == OK;
 	for (uint32_t i = 0; full && links_last && i < graph->factors; i++)
 		for (uint32_t j = 0; graph->factor[i].weight && j < graph->factor[i].count; j++)
@@ -198,8 +197,7 @@ static size_t chain_order_product(const struct chain_graph *graph, const uint32_
 /* Variables of a piece next to each other in both tables, or all missing in the part's, are walked over as one. */
 static enum status join_levels(struct chain_tree *tree, const struct chain_bucket *bucket, struct chain_part *part)
 {
-	NEED(ROOM(&tree->arena, part->extent, (size_t)bucket->count + 1) &&
-		ROOM(&tree->arena, part->step, (size_t)bucket->count + 1));
+	NEED(ROOMS(&tree->arena, (size_t)bucket->count + 1, part->extent, part->step));
 	FOR_FROM(i, bucket->outer, bucket->count) {
 		uint32_t domain = tree->graph->domain[bucket->scope[i]], last = part->levels - 1;
 		if (part->levels && part->step[last] == part->stride[i] * domain) {
@@ -367,7 +365,7 @@ static enum status make_buckets(
 	const struct chain_graph *graph = tree->graph;
 	uint32_t root = tree->buckets - 1;
 	uint32_t *home, *item;
-	NEED(ROOM(arena, home, graph->factors) && ROOM(arena, item, graph->factors));
+	NEED(ROOMS(arena, graph->factors, home, item));
 	FOR(var, graph->kept)
 		position[var] = root;
 	FOR(i, root) {

@@ -40,8 +40,8 @@ static enum status reduce_keep_strategies(struct chain_model *model, struct erro
 {
 	const struct shard_chain *chain = model->chain;
 	uint32_t all = chain->first[chain->nodes], kept = 0;
-	NEED(ROOM(&model->arena, model->first, (size_t)chain->nodes + 1) && ROOM(&model->arena, model->original, all) &&
-		ROOM(&model->arena, model->cost, all) && ROOM(&model->arena, model->usage, all));
+	NEED(ROOM(&model->arena, model->first, (size_t)chain->nodes + 1) &&
+		ROOMS(&model->arena, all, model->original, model->cost, model->usage));
 	FOR(node, chain->nodes) {
 		FOR_SPAN(i, chain->first, node)
 			if (chain->cost[i] < SHARD_FORBIDDEN) {

@@ -55,8 +55,7 @@ static enum status chain_runs_lay_out(struct writing *writing, uint32_t inner)
 	struct chain_runs *runs = writing->runs;
 	NEED(ROOM(&runs->arena, runs->start, chain->nodes + (size_t)1) &&
 		ROOM(&runs->arena, runs->begin, (size_t)chain->nodes * (inner + (size_t)2)) &&
-		ROOM(&runs->arena, runs->tie, chain->nodes) && ROOM(&runs->arena, writing->twin, chain->nodes) &&
-		ROOM(&runs->arena, writing->tails, chain->nodes));
+		ROOMS(&runs->arena, chain->nodes, runs->tie, writing->twin, writing->tails));
 	runs->whole = true;
 	FOR(node, chain->nodes) {
 		uint32_t count = cut_runs(chain_copies(chain, node), inner, runs->begin + runs->start[node]);

@@ -134,7 +134,7 @@ static enum status find_ahead(struct modelling *modelling, struct arena *scratch
 {
 	uint32_t ops = modelling->graph->ops, gathers = 0;
 	uint32_t *found, *gather, *next;
-	NEED(ROOM(scratch, found, ops) && ROOM(scratch, gather, ops) && ROOM(scratch, next, ops + (size_t)1));
+	NEED(ROOMS(scratch, ops, found, gather) && ROOM(scratch, next, ops + (size_t)1));
 	FOR(p, ops) {
 		uint32_t op = modelling->order[p];
 		if (modelling->costs->stream[op] > 0 && modelling->costs->time[op] > 0 && modelling->early[op] &&
@@ -182,7 +182,7 @@ static enum status step_model_connect(struct modelling *modelling, struct arena 
 	struct step_model *model = modelling->model;
 	uint32_t pairs = 0, most = graph->pred.start[graph->ops] + model->ops - graph->ops;
 	uint32_t *row, *item;
-	NEED(ROOM(scratch, row, most) && ROOM(scratch, item, most));
+	NEED(ROOMS(scratch, most, row, item));
 	FOR(op, graph->ops)
 		FOR_ROW(i, &graph->pred, op) {
 			row[pairs] = op;
@@ -209,7 +209,7 @@ static enum status step_model_hold_back(struct modelling *modelling, struct aren
 {
 	const struct graph *graph = modelling->graph;
 	uint32_t pairs = 0, last = NONE, *row, *item;
-	NEED(ROOM(scratch, row, 2 * (size_t)graph->ops) && ROOM(scratch, item, 2 * (size_t)graph->ops));
+	NEED(ROOMS(scratch, 2 * (size_t)graph->ops, row, item));
 	FOR(p, graph->ops) {
 		uint32_t op = modelling->order[p], place = step_model_place_of(graph, op);
 		bool held = holds(modelling, op), computes = step_model_waits(modelling, op),

@@ -149,7 +149,7 @@ static enum status find_releases(struct running *running)
 	const struct step_model *model = running->model;
 	uint32_t pairs = 0;
 	uint32_t *row, *item;
-	NEED(ROOM(&running->arena, row, model->ops) && ROOM(&running->arena, item, model->ops));
+	NEED(ROOMS(&running->arena, model->ops, row, item));
 	FOR(op, model->ops) {
 		running->cause[op] = NONE;
 		running->missing[op] = csr_length(&model->pred, op) + csr_length(&model->held, op) + (model->release[op] != NONE);
@@ -165,8 +165,7 @@ static enum status step_time_prepare(struct running *running)
 {
 	const struct step_model *model = running->model;
 	NEED(ROOM(&running->time->arena, running->time->start, model->ops) &&
-		ROOM(&running->arena, running->missing, model->ops) && ROOM(&running->arena, running->ready, model->ops) &&
-		ROOM(&running->arena, running->cause, model->ops) && ROOM(&running->arena, running->ended, model->ops));
+		ROOMS(&running->arena, model->ops, running->missing, running->ready, running->cause, running->ended));
 	FOR(s, model->streams) {
 		running->at[s] = running->last[s] = NONE;
 		TRY(order_heap_init(&running->queue[s], s > 0 ? model->ops : 0, &running->arena));

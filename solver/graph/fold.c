@@ -12,8 +12,7 @@ static enum status fold_orbits_of(
 {
 	uint32_t ops = run->graph->ops, items = 0;
 	*orbits = (struct fold_orbits) { 0 };
-	NEED(ROOM(arena, orbits->start, (size_t)ops + 1) && ROOM(arena, orbits->item, ops) &&
-		ROOM(arena, orbits->orbit, ops) && ROOM(arena, orbits->index, ops));
+	NEED(ROOM(arena, orbits->start, (size_t)ops + 1) && ROOMS(arena, ops, orbits->item, orbits->orbit, orbits->index));
 	memset(orbits->orbit, 0xff, ops * sizeof *orbits->orbit);
 	/* Ops on a cycle of the shift have no first one, and are in no orbit. */
 	FOR(op, ops) {
@@ -27,7 +26,7 @@ static enum status fold_orbits_of(
 		}
 		orbits->start[++orbits->orbits] = items;
 	}
-	return ROOM(arena, orbits->offset, orbits->orbits) && ROOM(arena, orbits->out, orbits->orbits) ? OK : NO_MEMORY;
+	return ROOMS(arena, orbits->orbits, orbits->offset, orbits->out) ? OK : NO_MEMORY;
 }
 
 /* ---- segments ---- */
@@ -90,8 +89,7 @@ enum status fold_find(const struct graph *graph, fold_label *label, void *contex
 	struct fold_run run = { .graph = graph, .least = least < 2 ? 2 : least };
 	*fold = (struct fold) { 0 };
 	enum status status = ROOM(&fold->arena, fold->segment, SEGMENTS_MAX) &&
-		ROOM(&fold->arena, fold->segment_of, graph->ops) && ROOM(&fold->arena, fold->copy_of, graph->ops) &&
-		ROOM(&fold->arena, fold->index_of, graph->ops) ? OK : NO_MEMORY;
+		ROOMS(&fold->arena, graph->ops, fold->segment_of, fold->copy_of, fold->index_of) ? OK : NO_MEMORY;
 	bool found = true;
 	if (status == OK) {
 		memset(fold->segment_of, 0xff, graph->ops * sizeof *fold->segment_of);

@@ -23,8 +23,7 @@ static enum status find_readers(struct fold_run *run)
 {
 	const struct graph *graph = run->graph;
 	uint32_t *fill;
-	NEED(ROOM(&run->arena, fill, (size_t)graph->tensors + 1) &&
-		ROOM(&run->arena, run->reader_start, (size_t)graph->tensors + 1) &&
+	NEED(ROOMS(&run->arena, (size_t)graph->tensors + 1, fill, run->reader_start) &&
 		ROOM(&run->arena, run->reader, graph->reads.start[graph->ops]) &&
 		ROOM(&run->arena, run->place, graph->tensors));
 	FOR(i, graph->reads.start[graph->ops])
@@ -59,9 +58,7 @@ enum status fold_run_begin(struct fold_run *run, fold_label *label, void *contex
 	const struct graph *graph = run->graph;
 	enum status status = find_readers(run);
 	uint64_t *other;
-	if (!(ROOM(&run->arena, other, graph->ops) && ROOM(&run->arena, run->label, graph->ops) &&
-			ROOM(&run->arena, run->colour, graph->ops) && ROOM(&run->arena, run->level, graph->ops) &&
-			ROOM(&run->arena, run->used, graph->ops)) ||
+	if (!ROOMS(&run->arena, graph->ops, other, run->label, run->colour, run->level, run->used) ||
 		status != OK)
 		return NO_MEMORY;
 	FOR(op, graph->ops) {
@@ -303,9 +300,8 @@ enum status fold_shift_find(const struct fold_run *run, struct fold_shift *shift
 	struct trial trial = { .matcher = { .run = run } };
 	struct member *member;
 	struct seed *seed;
-	NEED(ROOM(arena, member, ops) && ROOM(arena, seed, ops) && ROOM(arena, trial.matcher.queue, ops) &&
-		ROOM(arena, trial.now.image, ops) && ROOM(arena, trial.now.origin, ops) && ROOM(arena, trial.best.image, ops) &&
-		ROOM(arena, trial.best.origin, ops));
+	NEED(ROOMS(arena, ops, member, seed, trial.matcher.queue, trial.now.image, trial.now.origin, trial.best.image,
+		trial.best.origin));
 	trial.matcher.shift = &trial.now;
 	FOR(op, ops)
 		trial.left += !run->used[op];

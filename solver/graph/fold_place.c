@@ -67,8 +67,7 @@ static enum status fold_place_find_links(struct placing *placing)
 	FOR(orbit, orbits->orbits)
 		most += csr_length(&graph->reads, fold_place_middle_of(orbits, orbit));
 	uint32_t *row, *item;
-	NEED(ROOM(placing->arena, row, most) && ROOM(placing->arena, item, most) &&
-		ROOM(placing->arena, placing->link, most));
+	NEED(ROOMS(placing->arena, most, row, item, placing->link));
 	FOR(orbit, orbits->orbits) {
 		uint32_t op = fold_place_middle_of(orbits, orbit), next = fold_place_length_of(orbits, orbit) / 2 + 1;
 		uint32_t other = next < fold_place_length_of(orbits, orbit) ? orbits->item[orbits->start[orbit] + next] : NONE;

@@ -332,7 +332,7 @@ static enum status data_edges(struct build *build)
 	size_t most = 2 * ((size_t)draft->reads.count + draft->writes.count + draft->inplace_in.count) + draft->after.count;
 	if (most >= NONE)
 		return refuse(build->error, "more than 2^32 dependencies");
-	if (!(ROOM(&build->scratch, edges->op, most) && ROOM(&build->scratch, edges->pred, most)))
+	if (!ROOMS(&build->scratch, most, edges->op, edges->pred))
 		return fail_memory(build->error);
 	FOR_INT(list, 3)
 		FOR(i, lists[list]->count) {
@@ -410,8 +410,7 @@ static enum status order_ops(struct build *build)
 	struct csr pred, succ;
 	TRY(data_edges(build));
 	uint32_t *waiting, *heap;
-	if (!(ROOM(&build->scratch, build->place, ops) && ROOM(&build->scratch, waiting, ops) &&
-			ROOM(&build->scratch, heap, ops)) ||
+	if (!ROOMS(&build->scratch, ops, build->place, waiting, heap) ||
 		csr_of_pairs(&build->scratch, ops, build->data.count, build->data.op, build->data.pred, &pred) != OK)
 		return fail_memory(build->error);
 	csr_unique(&pred, ops);
@@ -441,7 +440,7 @@ static enum status order_ops(struct build *build)
 static enum status graph_rows_of(struct build *build, const struct pairs *pairs, bool both, struct csr *rows)
 {
 	uint32_t *op, *other;
-	NEED(ROOM(&build->scratch, op, pairs->count) && ROOM(&build->scratch, other, pairs->count));
+	NEED(ROOMS(&build->scratch, pairs->count, op, other));
 	FOR(i, pairs->count) {
 		op[i] = build->place[pairs->op[i]];
 		other[i] = both ? build->place[pairs->other[i]] : pairs->other[i];
@@ -483,7 +482,7 @@ static enum status make_storages(struct build *build)
 	if (!ROOM(&graph->arena, graph->storage, graph->storages))
 		return fail_memory(build->error);
 	uint32_t *one, *two;
-	if (!(ROOM(&build->scratch, one, graph->tensors) && ROOM(&build->scratch, two, graph->tensors)))
+	if (!ROOMS(&build->scratch, graph->tensors, one, two))
 		return fail_memory(build->error);
 	FOR(id, graph->tensors) {
 		struct tensor *tensor = &graph->tensor[id];
@@ -515,7 +514,7 @@ static enum status touch_rows(struct build *build)
 	uint32_t ops = graph->ops, count = 0;
 	uint32_t total = graph->reads.start[ops] + graph->writes.start[ops] + graph->inplace_start[ops];
 	uint32_t *op, *storage;
-	if (!(ROOM(&build->scratch, op, total) && ROOM(&build->scratch, storage, total)))
+	if (!ROOMS(&build->scratch, total, op, storage))
 		return fail_memory(build->error);
 	FOR(id, graph->ops) {
 		FOR_ITEMS(read, &graph->reads, id) {

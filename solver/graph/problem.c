@@ -20,8 +20,7 @@ static enum status fill_items(
 	const struct graph *graph, const struct memory_rules *rules, const uint32_t *item, struct problem *problem)
 {
 	struct arena *arena = &problem->arena;
-	NEED(ROOM(arena, problem->producer, problem->items) && ROOM(arena, problem->size, problem->items) &&
-		ROOM(arena, problem->live_out, problem->items) && ROOM(arena, problem->storage, problem->items));
+	NEED(ROOMS(arena, problem->items, problem->producer, problem->size, problem->live_out, problem->storage));
 	FOR(s, graph->storages) {
 		const struct storage *storage = &graph->storage[s];
 		int64_t bytes = align_up(storage->bytes, rules->alignment);
@@ -43,8 +42,8 @@ static enum status fill_rows(const struct graph *graph, const uint32_t *item, st
 	struct arena *arena = &problem->arena;
 	uint32_t touches = graph->touches.start[graph->ops], uses = 0, products = 0;
 	struct csr *use = &problem->uses, *product = &problem->products;
-	NEED(ROOM(arena, use->start, (size_t)graph->ops + 1) && ROOM(arena, use->item, touches) &&
-		ROOM(arena, product->start, (size_t)graph->ops + 1) && ROOM(arena, product->item, problem->items));
+	NEED(ROOMS(arena, (size_t)graph->ops + 1, use->start, product->start) && ROOM(arena, use->item, touches) &&
+		ROOM(arena, product->item, problem->items));
 	FOR(op, graph->ops) {
 		FOR_ITEMS(touched, &graph->touches, op) {
 			uint32_t id = item[touched];
@@ -92,7 +91,7 @@ static enum status fill_dependencies(
 	}
 	uint32_t edges = graph->pred.start[graph->ops], count = 0;
 	uint32_t *op, *pred;
-	NEED(ROOM(arena, op, (size_t)edges + rules->pins) && ROOM(arena, pred, (size_t)edges + rules->pins));
+	NEED(ROOMS(arena, (size_t)edges + rules->pins, op, pred));
 	FOR(id, graph->ops)
 		FOR_ITEMS(before, &graph->pred, id) {
 			op[count] = id;
@@ -136,8 +135,7 @@ static enum status fill_program(const struct graph *graph, struct problem *probl
 	uint32_t ops = problem->ops, done = 0, lowest = 0;
 	uint32_t *waiting;
 	bool *taken;
-	NEED(ROOM(&problem->arena, problem->program, ops) && ROOM(&problem->arena, waiting, ops) &&
-		ROOM(&problem->arena, taken, ops));
+	NEED(ROOMS(&problem->arena, ops, problem->program, waiting, taken));
 	FOR(op, ops)
 		waiting[op] = csr_length(&problem->pred, op);
 	for (uint32_t at = 0; at < ops; ) {
@@ -160,7 +158,7 @@ static enum status fill_program(const struct graph *graph, struct problem *probl
 
 static enum status fill_ops(const struct graph *graph, const struct memory_rules *rules, struct problem *problem)
 {
-	NEED(ROOM(&problem->arena, problem->workspace, graph->ops) && ROOM(&problem->arena, problem->phase, graph->ops));
+	NEED(ROOMS(&problem->arena, graph->ops, problem->workspace, problem->phase));
 	FOR(op, graph->ops) {
 		problem->workspace[op] = rules->workspace ? align_up(graph->op[op].workspace, rules->alignment) : 0;
 		problem->phase[op] = graph->op[op].phase;

@@ -65,6 +65,6 @@ enum status layout_cheap(const struct layout_model *model, int64_t enough, int64
 {
 	struct cheap cheap = { .model = model, .offset = offset, .height = height };
 	OWN(arena) arena = { 0 };
-	NEED(ROOM(&arena, cheap.order, model->n) && ROOM(&arena, cheap.trial, model->n));
+	NEED(ROOMS(&arena, model->n, cheap.order, cheap.trial));
 	return cheap_try_all(&cheap, enough, dive, name, control);
 }

@@ -163,7 +163,6 @@ enum status layout_given(
 	struct taken *taken;
 	uint32_t n = buffers->n;
 	*moved = 0;
-	NEED(ROOM(&arena, begun, n) && ROOM(&arena, taken, n) && ROOM(&arena, given.alive, n) &&
-		ROOM(&arena, given.ending, n));
+	NEED(ROOMS(&arena, n, begun, taken, given.alive, given.ending));
 	return given_solve(&given, begun, taken, control, moved);
 }

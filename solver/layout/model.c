@@ -58,10 +58,8 @@ static enum status layout_model_allocate(struct layout_model *model, uint32_t n,
 {
 	struct arena *arena = &model->arena;
 	model->n = n;
-	NEED(ROOM(arena, model->first, n) && ROOM(arena, model->last, n) && ROOM(arena, model->size, n) &&
-		ROOM(arena, model->width, n) && ROOM(arena, model->alignment, n) && ROOM(arena, model->fixed, n) &&
-		ROOM(arena, model->origin, n) && ROOM(arena, model->span_start, (size_t)n + 1) &&
-		ROOM(arena, model->span, spans));
+	NEED(ROOMS(arena, n, model->first, model->last, model->size, model->width, model->alignment, model->fixed,
+		model->origin) && ROOM(arena, model->span_start, (size_t)n + 1) && ROOM(arena, model->span, spans));
 	return OK;
 }
 

@@ -22,10 +22,9 @@ static enum status nest_allocate(struct nest *nest)
 	nest->leaves = 1;
 	while (nest->leaves < nest->model->sections)
 		nest->leaves *= 2;
-	return ROOM(arena, nest->turn, n) && ROOM(arena, nest->best, (size_t)nest->leaves * 2) &&
-		ROOM(arena, nest->start, (size_t)nest->leaves * 2 + 2) && ROOM(arena, nest->first, n) &&
-		ROOM(arena, nest->last, n) && ROOM(arena, nest->by_first, n) && ROOM(arena, nest->by_last, n) &&
-		ROOM(arena, nest->firsts, (size_t)n * 2) && ROOM(arena, nest->lasts, (size_t)n * 2) ? OK : NO_MEMORY;
+	return ROOMS(arena, n, nest->turn, nest->first, nest->last, nest->by_first, nest->by_last) &&
+		ROOM(arena, nest->best, (size_t)nest->leaves * 2) && ROOM(arena, nest->start, (size_t)nest->leaves * 2 + 2) &&
+		ROOMS(arena, (size_t)n * 2, nest->firsts, nest->lasts) ? OK : NO_MEMORY;
 }
 
 /* Sorts the ends into their nodes, ascending, by counting: first by end, then, keeping that order, by node. */

@@ -210,9 +210,8 @@ enum status layout_tree(const struct layout_model *model, int64_t *offset, int64
 	uint32_t n = model->n, *leaf;
 	OWN(arena) arena = { 0 };
 	struct tree tree = { .model = model, .control = control };
-	NEED(ROOM(&arena, tree.buffer, n) && ROOM(&arena, tree.oldest, n) && ROOM(&arena, tree.crossing, n) &&
-		ROOM(&arena, tree.range, (size_t)model->sections + 2) && ROOM(&arena, tree.offset, n) &&
-		ROOM(&arena, tree.was, n) && ROOM(&arena, leaf, n));
+	NEED(ROOMS(&arena, n, tree.buffer, tree.oldest, tree.crossing, tree.offset, tree.was, leaf) &&
+		ROOM(&arena, tree.range, (size_t)model->sections + 2));
 	FOR(b, n)
 		tree.buffer[b] = b;
 	*height = INT64_MAX;

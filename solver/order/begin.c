@@ -223,7 +223,7 @@ enum status order_run_cuts(struct order_job *job, uint32_t cuts)
 	struct order_cut cut;
 	struct cutting cutting = { .job = job, .cut = &cut };
 	uint32_t ops = job->model.ops;
-	NEED(ROOM(&arena, cutting.least, ops) && ROOM(&arena, cutting.done, ops) && ROOM(&arena, cutting.order, ops));
+	NEED(ROOMS(&arena, ops, cutting.least, cutting.done, cutting.order));
 	enum status status = order_cut_init(&cut, job->problem, false);
 	if (status == OK)
 		status = cut_promising(&cutting, cuts);

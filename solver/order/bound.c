@@ -104,8 +104,7 @@ enum status order_bound_alive(const struct order_model *model, const uint32_t *t
 {
 	OWN(arena) arena = { 0 };
 	struct bound bound = { .model = model, .topological = topological };
-	NEED(ROOM(&arena, bound.reached, model->ops) && ROOM(&arena, bound.reaching, model->ops) &&
-		ROOM(&arena, bound.difference, COLUMNS + 1));
+	NEED(ROOMS(&arena, model->ops, bound.reached, bound.reaching) && ROOM(&arena, bound.difference, COLUMNS + 1));
 	uint64_t block_ticks = 2 * (uint64_t)model->pred.start[model->ops] + 2 * (uint64_t)model->users.start[model->items];
 	for (uint32_t first = 0; first < model->ops; first += COLUMNS) {
 		uint32_t columns = SMALLER(model->ops - first, COLUMNS);

@@ -193,9 +193,8 @@ static enum status order_check_precedence(
 		return refuse(error, "the certificate names no op");
 	ROOM(&arena, network.before, problem->ops);
 	ROOM(&arena, network.behind, problem->ops);
-	NEED(ROOM(&arena, network.head, network.nodes) && ROOM(&arena, network.into, network.nodes) &&
-		ROOM(&arena, network.queue, network.nodes) && ROOM(&arena, network.next, arcs) &&
-		ROOM(&arena, network.to, arcs) && ROOM(&arena, network.left, arcs));
+	NEED(ROOMS(&arena, network.nodes, network.head, network.into, network.queue) &&
+		ROOMS(&arena, arcs, network.next, network.to, network.left));
 	NEED(network.before && network.behind);
 	return check_edges(&network, certificate, bound, error);
 }

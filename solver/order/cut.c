@@ -125,8 +125,7 @@ enum status order_cut_init(struct order_cut *cut, const struct problem *problem,
 	*cut = (struct order_cut) { .problem = problem, .scale = choose_scale(problem, prices) };
 	struct arena *arena = &cut->arena;
 	cut->prices = prices && cut->scale > 1;
-	NEED(ROOM(arena, cut->item_node, problem->items) && ROOM(arena, cut->item_arc, problem->items) &&
-		ROOM(arena, cut->stack, problem->ops));
+	NEED(ROOMS(arena, problem->items, cut->item_node, cut->item_arc) && ROOM(arena, cut->stack, problem->ops));
 	cut->nodes = order_cut_number_nodes(cut);
 	NEED(ROOM(arena, cut->side, cut->nodes));
 	FOR(item, problem->items)

@@ -18,7 +18,7 @@ static uint32_t *places_of(const struct problem *problem, struct arena *arena)
 static enum status order_inductor_begin(
 	const struct problem *problem, struct arena *arena, int64_t **size, uint32_t **waiting)
 {
-	NEED(ROOM(arena, *size, problem->ops) && ROOM(arena, *waiting, problem->ops));
+	NEED(ROOMS(arena, problem->ops, *size, *waiting));
 	FOR(op, problem->ops) {
 		(*waiting)[op] = csr_length(&problem->pred, op);
 		FOR_ITEMS(product, &problem->products, op)
@@ -117,8 +117,7 @@ enum status order_inductor_lpmf(const struct problem *problem, uint32_t *order)
 {
 	OWN(arena) arena = { 0 };
 	struct lpmf lpmf = { .problem = problem, .place = places_of(problem, &arena) };
-	NEED(lpmf.place && ROOM(&arena, lpmf.frees, problem->ops) && ROOM(&arena, lpmf.left, problem->items) &&
-		ROOM(&arena, lpmf.ready, problem->ops));
+	NEED(lpmf.place && ROOMS(&arena, problem->ops, lpmf.frees, lpmf.ready) && ROOM(&arena, lpmf.left, problem->items));
 	TRY(order_inductor_begin(problem, &arena, &lpmf.size, &lpmf.waiting));
 	lpmf_start(&lpmf);
 	FOR(i, problem->ops) {
@@ -189,7 +188,7 @@ enum status order_inductor_bfs(const struct problem *problem, uint32_t *order)
 	struct bfs bfs = { .place = places_of(problem, &arena) };
 	int64_t *size;
 	uint32_t *waiting;
-	NEED(bfs.place && ROOM(&arena, bfs.step, problem->ops) && ROOM(&arena, bfs.heap, problem->ops) &&
+	NEED(bfs.place && ROOMS(&arena, problem->ops, bfs.step, bfs.heap) &&
 		ROOM(&arena, bfs.when, (size_t)problem->pred.start[problem->ops] + 1));
 	TRY(order_inductor_begin(problem, &arena, &size, &waiting));
 	TRY(operands_of(problem, &arena, &bfs.operands));
@@ -276,8 +275,7 @@ enum status order_inductor_dfs(const struct problem *problem, uint32_t *order)
 	OWN(arena) arena = { 0 };
 	struct dfs dfs = { .problem = problem };
 	uint32_t ops = problem->ops;
-	NEED(ROOM(&arena, dfs.op, ops) && ROOM(&arena, dfs.root, ops) && ROOM(&arena, dfs.next, ops) &&
-		ROOM(&arena, dfs.stack, ops) && ROOM(&arena, dfs.seen, ops) &&
+	NEED(ROOMS(&arena, ops, dfs.op, dfs.root, dfs.next, dfs.stack, dfs.seen) &&
 		ROOM(&arena, dfs.operand, (size_t)problem->pred.start[ops] + 1));
 	TRY(dfs_start(&dfs, &arena));
 	FOR(i, ops)

@@ -96,10 +96,9 @@ enum status order_walk_start(struct order_walk *walk, const struct order_model *
 {
 	*walk = (struct order_walk) { .model = model };
 	/* One run changes at most every user of every item it touches. */
-	NEED(ROOM(arena, walk->waiting, model->ops) && ROOM(arena, walk->left, model->items) &&
-		ROOM(arena, walk->rest, model->items) && ROOM(arena, walk->opens, model->ops) &&
-		ROOM(arena, walk->closes, model->ops) &&
-		ROOM(arena, walk->changed, (size_t)model->users.start[model->items] + model->items));
+	NEED(ROOMS(arena, model->ops, walk->waiting, walk->opens, walk->closes) &&
+		ROOMS(arena, model->items, walk->left, walk->rest) && ROOM(arena, walk->changed,
+		(size_t)model->users.start[model->items] + model->items));
 	walk_reset(walk);
 	return OK;
 }

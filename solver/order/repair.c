@@ -137,8 +137,7 @@ enum status order_repair(struct order_job *job, struct order_cut *cut, uint32_t 
 	OWN(arena) arena = { 0 };
 	uint32_t ops = job->model.ops;
 	struct repair repair = { .job = job, .cut = cut, .order = order, .random = ops };
-	NEED(ROOM(&arena, repair.position, ops) && ROOM(&arena, repair.trial, ops) && ROOM(&arena, repair.choice, ops) &&
-		ROOM(&arena, repair.live, ops));
+	NEED(ROOMS(&arena, ops, repair.position, repair.trial, repair.choice, repair.live));
 	adopt(&repair, order);
 	return order_repair_descend(&repair, failures);
 }

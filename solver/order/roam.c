@@ -118,8 +118,7 @@ static enum status find_main(struct roam *roam)
 	uint32_t ops = roam->model->ops;
 	uint32_t *level;
 	bool *above_end, *above_loss, *below_first, *below_loss;
-	NEED(ROOM(&roam->arena, level, ops) && ROOM(&roam->arena, above_end, ops) && ROOM(&roam->arena, above_loss, ops) &&
-		ROOM(&roam->arena, below_first, ops) && ROOM(&roam->arena, below_loss, ops));
+	NEED(ROOMS(&roam->arena, ops, level, above_end, above_loss, below_first, below_loss));
 	uint32_t end = deepest(roam, NULL, NULL, level);
 	roam_mark(&roam->model->pred, end, roam->stack, above_end);
 	roam->loss = deepest(roam, above_end, roam->job->problem->phase, level);
@@ -139,8 +138,7 @@ static enum status find_segments(struct roam *roam)
 	uint32_t ops = roam->model->ops, count = 0;
 	uint32_t *path, *place, *lowest;
 	bool *waist;
-	NEED(ROOM(&roam->arena, path, ops) && ROOM(&roam->arena, place, ops) &&
-		ROOM(&roam->arena, lowest, (size_t)ops + 1) && ROOM(&roam->arena, waist, ops));
+	NEED(ROOMS(&roam->arena, ops, path, place, waist) && ROOM(&roam->arena, lowest, (size_t)ops + 1));
 	FOR(i, ops)
 		if (roam->main[roam->sequence[i]]) {
 			place[roam->sequence[i]] = count;
@@ -166,7 +164,7 @@ static enum status roam_find_spans(struct roam *roam)
 {
 	const struct order_model *model = roam->model;
 	uint32_t *earliest, *latest;
-	NEED(ROOM(&roam->arena, earliest, model->ops) && ROOM(&roam->arena, latest, model->ops));
+	NEED(ROOMS(&roam->arena, model->ops, earliest, latest));
 	FOR(i, model->ops) {
 		uint32_t op = roam->sequence[i];
 		earliest[op] = roam->main[op] ? i + 1 : 0;
@@ -193,7 +191,7 @@ static enum status roam_find_branches(struct roam *roam)
 	const struct order_model *model = roam->model;
 	uint32_t *row;
 	uint32_t *op_of, count = 0;
-	NEED(ROOM(&roam->arena, row, model->ops) && ROOM(&roam->arena, op_of, model->ops));
+	NEED(ROOMS(&roam->arena, model->ops, row, op_of));
 	FOR(op, model->ops)
 		roam->branch_of[op] = NONE;
 	FOR(i, model->ops) {
@@ -227,7 +225,7 @@ static enum status roam_find_branches(struct roam *roam)
 static enum status roam_measure_branches(struct roam *roam)
 {
 	uint32_t *row, *id_of;
-	NEED(ROOM(&roam->arena, row, roam->branches) && ROOM(&roam->arena, id_of, roam->branches));
+	NEED(ROOMS(&roam->arena, roam->branches, row, id_of));
 	FOR(id, roam->branches) {
 		struct order_branch *branch = &roam->branch[id];
 		branch->op = roam->members.item[roam->members.start[id]];
@@ -515,8 +513,7 @@ static enum status roam_search_leaf(struct roam_leaf *leaf)
 	int64_t *live;
 	FOR(i, ops)
 		leaf->answer->order[i] = i;
-	NEED(ROOM(arena, local, ops) && ROOM(arena, position, ops) && ROOM(arena, count, at.model.items) &&
-		ROOM(arena, live, ops));
+	NEED(ROOMS(arena, ops, local, position, live) && ROOM(arena, count, at.model.items));
 	COPY(local, leaf->answer->order, ops);
 	enum status status = OK;
 	while (status == OK) {
@@ -590,8 +587,8 @@ static enum status roam_solve_leaves(struct leaves *leaves)
 {
 	struct roam *roam = leaves->roam;
 	uint32_t ops = roam->model->ops, count;
-	NEED(ROOM(&roam->arena, leaves->position, ops) && ROOM(&roam->arena, leaves->count, roam->model->items) &&
-		ROOM(&roam->arena, leaves->live, ops));
+	NEED(ROOMS(&roam->arena, ops, leaves->position, leaves->live) && ROOM(&roam->arena, leaves->count,
+		roam->model->items));
 	order_profile(roam->model, roam->order, leaves->count, leaves->live);
 	FOR(i, ops)
 		leaves->position[roam->order[i]] = i;
@@ -637,8 +634,7 @@ static enum status roam_prepare(struct roam *roam)
 	uint32_t ops = roam->model->ops;
 	MAKE(roam->branch_of, ops);
 	MAKE(roam->segment, ops);
-	NEED(ROOM(arena, roam->place, ops) && ROOM(arena, roam->main, ops) && ROOM(arena, roam->segment_of, ops) &&
-		ROOM(arena, roam->run, ops) && ROOM(arena, roam->order, ops) && ROOM(arena, roam->stack, ops) &&
+	NEED(ROOMS(arena, ops, roam->place, roam->main, roam->segment_of, roam->run, roam->order, roam->stack) &&
 		roam->branch_of && roam->segment);
 	FOR(i, ops)
 		roam->place[roam->sequence[i]] = i;
@@ -656,8 +652,7 @@ static enum status roam_solve(struct roam *roam, uint32_t *order, bool leaves)
 	TRY(roam_find_spans(roam));
 	TRY(roam_find_branches(roam));
 	MAKE(roam->branch, roam->branches);
-	NEED(ROOM(&roam->arena, roam->pending, roam->branches) && ROOM(&roam->arena, roam->last, roam->branches) &&
-		ROOM(&roam->arena, roam->changed, roam->branches) && ROOM(&roam->arena, roam->noter, roam->branches) &&
+	NEED(ROOMS(&roam->arena, roam->branches, roam->pending, roam->last, roam->changed, roam->noter) &&
 		roam->branch);
 	TRY(roam_measure_branches(roam));
 	find_assignment(roam);

@@ -423,9 +423,8 @@ static enum status search_start(struct search *search, const struct order_model 
 	struct arena *arena = &search->arena;
 	*search = (struct search) { .model = model, .limits = limits, .control = control, .at = NO_STATE, .found = NO_STATE };
 	NEED(order_walk_start(&search->walk, model, arena) == OK);
-	NEED(ROOM(arena, search->ready, model->ops) && ROOM(arena, search->ready_place, model->ops) &&
-		ROOM(arena, search->calm, model->ops) && ROOM(arena, search->calm_place, model->ops) &&
-		ROOM(arena, search->trail, model->ops) && ROOM(arena, search->option, model->ops));
+	NEED(ROOMS(arena, model->ops, search->ready, search->ready_place, search->calm, search->calm_place, search->trail,
+		search->option));
 	FOR(op, model->ops)
 		search->ready_place[op] = search->calm_place[op] = NONE;
 	FOR(op, model->ops)

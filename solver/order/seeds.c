@@ -118,8 +118,7 @@ enum status order_depth_first(const struct order_model *model, uint32_t *order)
 	struct operand *operand;
 	uint32_t *priority, *stack, *next;
 	bool *seen;
-	NEED(ROOM(&arena, operand, model->ops) && ROOM(&arena, priority, model->ops) &&
-		ROOM(&arena, stack, model->ops) && ROOM(&arena, next, model->ops) && ROOM(&arena, seen, model->items));
+	NEED(ROOMS(&arena, model->ops, operand, priority, stack, next) && ROOM(&arena, seen, model->items));
 	FOR(op, model->ops)
 		priority[op] = op;
 	TRY(order_by_priority(model, NULL, priority, order));

@@ -386,9 +386,8 @@ enum status order_run_series(struct order_job *job)
 		if (problem->producer[item] == NONE || ops > MOST_OPS)
 			return OK;
 	struct arena *arena = &series.arena;
-	enum status status = ROOM(arena, series.shared, nodes) && ROOM(arena, series.ins, nodes) &&
-		ROOM(arena, series.outs, nodes) && ROOM(arena, series.in_rest, nodes) && ROOM(arena, series.out_rest, nodes) &&
-		ROOM(arena, series.head, nodes) && ROOM(arena, series.edge, (size_t)problem->succ.start[ops] + 3 * (size_t)ops)
+	enum status status = ROOMS(arena, nodes, series.shared, series.ins, series.outs, series.in_rest, series.out_rest,
+		series.head) && ROOM(arena, series.edge, (size_t)problem->succ.start[ops] + 3 * (size_t)ops)
 		? series_run(&series) : NO_MEMORY;
 	series.dry = false;
 	/* The lower the ceiling, the fewer ways there are. */

@@ -202,7 +202,7 @@ enum status order_run_shaving(struct order_job *job)
 	OWN(arena) arena = { 0 };
 	uint32_t ops = job->model.ops;
 	struct shaving shaving = { .job = job, .control = job->control, .problem = *job->problem };
-	NEED(ROOM(&arena, shaving.bytes, ops) && ROOM(&arena, shaving.visit, ops));
+	NEED(ROOMS(&arena, ops, shaving.bytes, shaving.visit));
 	if (ops > SHAVED_OPS || !job->alive)
 		return OK;
 	COPY(shaving.bytes, job->alive, ops);

@@ -46,8 +46,7 @@ static enum status cut_touches(struct cutting *cutting, struct arena *arena, str
 	uint32_t count = 0;
 	FOR(i, cutting->ops)
 		count += csr_length(&model->touch, cutting->order[cutting->first + i]);
-	NEED(ROOM(arena, touch->start, (size_t)cutting->ops + 1) && ROOM(arena, touch->item, count) &&
-		ROOM(arena, cutting->items, count));
+	NEED(ROOM(arena, touch->start, (size_t)cutting->ops + 1) && ROOMS(arena, count, touch->item, cutting->items));
 	count = 0;
 	FOR(i, cutting->ops) {
 		FOR_ITEMS(item, &model->touch, cutting->order[cutting->first + i]) {
@@ -68,8 +67,7 @@ static int64_t cut_items(const struct cutting *cutting, struct order_window *win
 	const struct order_model *model = cutting->model;
 	int64_t *size, alive = 0;
 	bool *from_start, *to_end;
-	if (!(ROOM(&window->arena, size, cutting->count) && ROOM(&window->arena, from_start, cutting->count) &&
-		ROOM(&window->arena, to_end, cutting->count)))
+	if (!ROOMS(&window->arena, cutting->count, size, from_start, to_end))
 		return -1;
 	FOR(i, cutting->count) {
 		uint32_t item = cutting->items[i];

@@ -142,8 +142,7 @@ static void overlap_anneal_change(struct annealing *annealing, double temperatur
 static enum status overlap_anneal_prepare(struct annealing *annealing, struct arena *arena)
 {
 	const struct lineup *line = annealing->line;
-	NEED(ROOM(arena, annealing->wait, line->count) && ROOM(arena, annealing->sent, line->count) &&
-		ROOM(arena, annealing->taken, line->count) && ROOM(arena, annealing->best, line->count));
+	NEED(ROOMS(arena, line->count, annealing->wait, annealing->sent, annealing->taken, annealing->best));
 	FOR(i, line->count)
 		if (annealing->play->sends[i])
 			annealing->sent[annealing->sends++] = i;

@@ -78,6 +78,6 @@ enum status step_bound_check(const struct step_model *model, const struct step_b
 {
 	struct checking checking = { .model = model, .claimed = bound, .error = error };
 	OWN(arena) arena = { 0 };
-	return ROOM(&arena, checking.earliest, model->ops) &&
-		ROOM(&arena, checking.after, model->ops) ? overlap_check_run(&checking) : fail_memory(error);
+	return ROOMS(&arena, model->ops, checking.earliest,
+		checking.after) ? overlap_check_run(&checking) : fail_memory(error);
 }

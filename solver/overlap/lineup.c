@@ -19,7 +19,7 @@ static bool is_light(const struct overlap_request *request, uint32_t op)
 static enum status number_ops(const struct overlap_request *request, struct lineup *line)
 {
 	const struct problem *problem = line->problem;
-	NEED(ROOM(&line->arena, line->op, problem->ops) && ROOM(&line->arena, line->at, problem->ops));
+	NEED(ROOMS(&line->arena, problem->ops, line->op, line->at));
 	FOR(p, problem->ops) {
 		uint32_t op = problem->program[p], pred = problem->pred.start[op];
 		if (!is_light(request, op)) {

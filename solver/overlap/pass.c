@@ -92,9 +92,8 @@ enum status overlap_terms_find(const struct overlap_request *request, struct ove
 	const struct step_costs *costs = request->costs;
 	const uint32_t *program = request->problem->program;
 	*terms = (struct overlap_terms) { .request = request, .roomy = is_roomy(request) };
-	NEED(ROOM(&terms->arena, terms->whole, graph->ops) && ROOM(&terms->arena, terms->tail, graph->ops) &&
-		ROOM(&terms->arena, terms->early, graph->ops) && ROOM(&terms->arena, terms->stays, graph->ops) &&
-		ROOM(&terms->arena, terms->adds, graph->ops) && ROOM(&terms->arena, terms->room, 1));
+	NEED(ROOMS(&terms->arena, graph->ops, terms->whole, terms->tail, terms->early, terms->stays, terms->adds) &&
+		ROOM(&terms->arena, terms->room, 1));
 	pass_find_bytes(request->problem, terms);
 	FOR(p, graph->ops) {
 		uint32_t op = program[p];

@@ -36,8 +36,8 @@ static enum status play_make_room(struct play *play)
 		fine &= (*flags[i] = arena_alloc(&play->arena, ops, sizeof(bool))) != NULL;
 	for (uint32_t s = 1; s <= play->request->costs->axes; s++)
 		fine &= (play->heap[s] = arena_alloc(&play->arena, play->nodes, sizeof *play->heap[s])) != NULL;
-	NEED(ROOM(&play->arena, play->stream, play->nodes) && ROOM(&play->arena, play->time, play->nodes) &&
-		ROOM(&play->arena, play->key, play->nodes) && ROOM(&play->arena, play->gap, ops) && fine);
+	NEED(ROOMS(&play->arena, play->nodes, play->stream, play->time, play->key) && ROOM(&play->arena, play->gap, ops) &&
+		fine);
 	return OK;
 }
 
@@ -82,7 +82,7 @@ static enum status play_connect(struct play *play, struct arena *scratch)
 	const struct lineup *line = play->line;
 	uint32_t pairs = 0, most = graph->pred.start[graph->ops] + play->nodes;
 	uint32_t *row, *item;
-	NEED(ROOM(scratch, row, most) && ROOM(scratch, item, most));
+	NEED(ROOMS(scratch, most, row, item));
 	FOR(i, line->count)
 		FOR_ITEMS(before, &graph->pred, line->op[i]) {
 			uint32_t other = line->at[before];

@@ -193,9 +193,8 @@ enum status step_bound_find(const struct step_model *model, struct step_bound *b
 	struct bounding bounding = { .model = model, .bound = bound };
 	struct arena *arena = &bounding.arena;
 	*bound = (struct step_bound) { .station = mem_alloc(STATIONS_MOST + 1, sizeof *bound->station) };
-	enum status status = ROOM(arena, bounding.head, model->ops) && ROOM(arena, bounding.tail, model->ops) &&
-		ROOM(arena, bounding.rest, model->ops) && ROOM(arena, bounding.before, model->ops) &&
-		ROOM(arena, bounding.stops, model->ops) && ROOM(arena, bounding.by_head, model->ops) &&
+	enum status status = ROOMS(arena, model->ops, bounding.head, bounding.tail, bounding.rest, bounding.before,
+		bounding.stops, bounding.by_head) &&
 		bound->station ? order_heap_init(&bounding.heap, model->ops, arena) : NO_MEMORY;
 	if (status == OK) {
 		choose_stations(&bounding);

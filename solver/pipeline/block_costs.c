@@ -144,10 +144,8 @@ static enum status block_costs_find_parts(const struct graph *graph, struct bloc
 enum status block_work_find(const struct graph *graph, const struct blocks *blocks, const struct rules *rules,
 	struct arena *arena, struct block_work *work)
 {
-	NEED(ROOM(arena, work->twin, graph->ops) && ROOM(arena, work->weight, graph->ops) &&
-		ROOM(arena, work->last, graph->storages) && ROOM(arena, work->owner, graph->storages) &&
-		ROOM(arena, work->saved, graph->storages) && ROOM(arena, work->gradient, graph->storages) &&
-		ROOM(arena, work->part, graph->storages));
+	NEED(ROOMS(arena, graph->ops, work->twin, work->weight) && ROOMS(arena, graph->storages, work->last, work->owner,
+		work->saved, work->gradient, work->part));
 	TRY(op_work_find(graph, rules, arena, &work->op));
 	block_costs_classify(graph, work);
 	blocks_owners(graph, work->owner);

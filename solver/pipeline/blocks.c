@@ -366,11 +366,10 @@ static enum status pipeline_blocks_find(const struct graph *graph, const bool *g
 	struct cutting cutting = { .graph = graph, .blocks = blocks };
 	*blocks = (struct blocks) { 0 };
 	cutting.made_of = arena_alloc(&scratch, graph->storages, 1);
-	bool fine = ROOM(&scratch, cutting.first, graph->storages) && ROOM(&scratch, cutting.last, graph->storages) &&
-		ROOM(&scratch, cutting.crossings, graph->ops) && ROOM(&scratch, cutting.anchor, graph->ops) &&
-		ROOM(&scratch, cutting.shared, graph->storages) && ROOM(&scratch, cutting.told, graph->ops) &&
-		ROOM(&scratch, cutting.owner, graph->storages) && ROOM(&blocks->arena, blocks->of, graph->ops) &&
-		ROOM(&blocks->arena, blocks->home, graph->storages) && cutting.made_of;
+	bool fine = ROOMS(&scratch, graph->storages, cutting.first, cutting.last, cutting.shared, cutting.owner) &&
+		ROOMS(&scratch, graph->ops, cutting.crossings, cutting.anchor, cutting.told) &&
+		ROOM(&blocks->arena, blocks->of, graph->ops) && ROOM(&blocks->arena, blocks->home, graph->storages) &&
+		cutting.made_of;
 	if (fine) {
 		blocks_find_uses(&cutting);
 		count_crossings(&cutting);
@@ -378,9 +377,7 @@ static enum status pipeline_blocks_find(const struct graph *graph, const bool *g
 			blocks_cut_at(&cutting, gap);
 		else
 			blocks_cut(&cutting);
-		fine = ROOM(&blocks->arena, blocks->crossing, blocks->blocks) &&
-			ROOM(&blocks->arena, blocks->signature, blocks->blocks) &&
-			ROOM(&blocks->arena, blocks->joined, blocks->blocks);
+		fine = ROOMS(&blocks->arena, blocks->blocks, blocks->crossing, blocks->signature, blocks->joined);
 	}
 	if (fine) {
 		if (!gap)

@@ -458,10 +458,9 @@ static enum status check_offloaded(struct check *check, uint32_t r)
 
 static bool pipeline_check_start(struct check *check, const struct rules *rules)
 {
-	bool fine = ROOM(&check->arena, check->of, check->ranks) && ROOM(&check->arena, check->part, check->ranks) &&
+	bool fine = ROOMS(&check->arena, check->ranks, check->of, check->part, check->copies, check->sender) &&
 		ROOM(&check->arena, check->reduced, check->device->tensors) &&
-		ROOM(&check->arena, check->runs, check->device->ops) && ROOM(&check->arena, check->copies, check->ranks) &&
-		ROOM(&check->arena, check->sender, check->ranks) && ROOM(&check->arena, check->adds, check->device->ops);
+		ROOMS(&check->arena, check->device->ops, check->runs, check->adds);
 	for (uint32_t op = 0; fine && op < check->device->ops; op++)
 		check->adds[op] = (rules_traits(rules, check->device->op[op].type) & TRAIT_ADDITION) &&
 			csr_length(&check->device->reads, op) == 2 && csr_length(&check->device->writes, op) == 1;

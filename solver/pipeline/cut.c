@@ -494,16 +494,11 @@ static bool pipeline_cut_start(struct finding *finding)
 	uint32_t parameters = 0;
 	FOR(s, graph->storages)
 		parameters += graph->storage[s].kind == KIND_PARAMETER;
-	if (!(ROOM(&cut->arena, cut->piece, graph->ops) && ROOM(&cut->arena, cut->side, graph->ops) &&
-			ROOM(&cut->arena, cut->anywhere, graph->ops) && ROOM(&cut->arena, cut->weight, graph->ops) &&
-			ROOM(&cut->arena, cut->sums, graph->ops) && ROOM(&cut->arena, cut->joint, graph->storages) &&
-			ROOM(&cut->arena, cut->of_tied, graph->ops) && ROOM(&cut->arena, cut->tied, parameters + (size_t)1) &&
-			ROOM(&cut->arena, cut->leaf, 2 * (size_t)graph->ops + 2) &&
-			ROOM(&finding->scratch, finding->traits, graph->ops) &&
-			ROOM(&finding->scratch, finding->made_of, graph->ops) &&
-			ROOM(&finding->scratch, finding->follows, graph->ops) &&
-			ROOM(&finding->scratch, finding->home, graph->storages) &&
-			ROOM(&finding->scratch, finding->owner, graph->storages)) ||
+	if (!(ROOMS(&cut->arena, graph->ops, cut->piece, cut->side, cut->anywhere, cut->weight, cut->sums, cut->of_tied) &&
+		ROOM(&cut->arena, cut->joint, graph->storages) && ROOM(&cut->arena, cut->tied, parameters + (size_t)1) &&
+		ROOM(&cut->arena, cut->leaf, 2 * (size_t)graph->ops + 2) && ROOMS(&finding->scratch, graph->ops,
+		finding->traits, finding->made_of, finding->follows) && ROOMS(&finding->scratch, graph->storages, finding->home,
+		finding->owner)) ||
 		csr_transpose(&cut->arena, &graph->reads, graph->ops, graph->tensors, &cut->readers) != OK)
 		return false;
 	csr_unique(&cut->readers, graph->tensors);

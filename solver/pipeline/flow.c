@@ -251,10 +251,9 @@ enum status pipeline_flow_find(const struct pipeline_cut *cut, struct pipeline_f
 	*flow = (struct pipeline_flow) { 0 };
 	TRY(updates_once(cut, error));
 	struct flowing flowing = { .cut = cut, .flow = flow, .error = error };
-	enum status status = ROOM(&arena, flowing.runs, graph->ops) && ROOM(&arena, flowing.side, graph->ops) &&
-		ROOM(&arena, flowing.stands, graph->tensors) && ROOM(&arena, flowing.seen, graph->tensors) &&
-		ROOM(&arena, flowing.touched, graph->storages) &&
-		ROOM(&arena, flowing.latest, graph->storages) ? OK : NO_MEMORY;
+	enum status status = ROOMS(&arena, graph->ops, flowing.runs, flowing.side) &&
+		ROOMS(&arena, graph->tensors, flowing.stands, flowing.seen) &&
+		ROOMS(&arena, graph->storages, flowing.touched, flowing.latest) ? OK : NO_MEMORY;
 	for (uint32_t rank = 0; rank < cut->ranks && status == OK; rank++)
 		status = flow_look_at(&flowing, rank);
 	if (status == OK)

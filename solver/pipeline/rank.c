@@ -441,13 +441,12 @@ static bool rank_start(struct making *making)
 	uint32_t **const by_storage[] = { &making->added, &making->sum, &making->summed, &making->last, &making->alone,
 		&making->holder };
 	making->draft = draft_new();
-	bool fine = ROOM(arena, making->runs, graph->ops) && ROOM(arena, making->side, graph->ops) &&
-		ROOM(arena, making->stands, graph->tensors) && ROOM(arena, making->local, graph->tensors) &&
-		ROOM(arena, making->held, graph->storages) && ROOM(arena, making->sent, making->flow->transfers) &&
-		ROOM(arena, making->sequence, graph->ops) && ROOM(arena, making->later, graph->ops) &&
-		ROOM(arena, making->sink, graph->ops + (size_t)making->flow->transfers) &&
-		ROOM(arena, making->until, graph->storages) &&
-		ROOM(arena, making->ends, graph->ops + (size_t)graph->storages + making->flow->transfers) && making->draft;
+	bool fine = ROOMS(arena, graph->ops, making->runs, making->side, making->sequence, making->later) &&
+		ROOMS(arena, graph->tensors, making->stands, making->local) &&
+		ROOMS(arena, graph->storages, making->held, making->until) &&
+		ROOM(arena, making->sent, making->flow->transfers) && ROOM(arena, making->sink,
+		graph->ops + (size_t)making->flow->transfers) && ROOM(arena, making->ends,
+		graph->ops + (size_t)graph->storages + making->flow->transfers) && making->draft;
 	for (size_t i = 0; i < COUNT_OF(by_storage) && fine; i++) {
 		ROOM(arena, *by_storage[i], graph->storages);
 		fine = *by_storage[i] != NULL;

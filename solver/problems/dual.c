@@ -12,7 +12,7 @@ enum status shard_dual_begin(struct shard_dual *dual, const struct shard_model *
 	*dual = (struct shard_dual) { .model = model };
 	return ROOM(arena, dual->multiplier, model->slots) && ROOM(arena, dual->before, (size_t)model->slots + 1) &&
 		ROOM(arena, dual->priced, model->first[model->nodes]) && ROOM(arena, dual->message, model->messages) &&
-		ROOM(arena, dual->total, model->widest) && ROOM(arena, dual->give, model->widest) ? OK : NO_MEMORY;
+		ROOMS(arena, model->widest, dual->total, dual->give) ? OK : NO_MEMORY;
 }
 
 void shard_dual_free(struct shard_dual *dual)

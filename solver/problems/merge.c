@@ -74,7 +74,7 @@ static enum status find_followers(struct merging *merging)
 	struct arena *arena = &merging->scratch;
 	uint32_t *row;
 	uint32_t *item, pairs = 0;
-	NEED(ROOM(arena, row, 2 * (size_t)merging->groups) && ROOM(arena, item, 2 * (size_t)merging->groups));
+	NEED(ROOMS(arena, 2 * (size_t)merging->groups, row, item));
 	for (uint32_t i = 0; i < merging->groups; i = group_end(merging, i)) {
 		if (!merge_follows(merging, i))
 			continue;
@@ -169,9 +169,8 @@ enum status shard_merge_find(const struct shard_problem *problem, const struct s
 	struct merging merging = { .problem = problem, .group = group, .groups = groups, .alive = alive, .merge = merge };
 	*merge = (struct shard_merge) { 0 };
 	*again = false;
-	enum status status = ROOM(arena, merge->cluster, problem->nodes) &&
-		ROOM(arena, merge->member, problem->first[problem->nodes]) && ROOM(arena, merge->up, problem->nodes) &&
-		ROOM(arena, merge->order, problem->nodes) ? find_followers(&merging) : NO_MEMORY;
+	enum status status = ROOMS(arena, problem->nodes, merge->cluster, merge->up, merge->order) &&
+		ROOM(arena, merge->member, problem->first[problem->nodes]) ? find_followers(&merging) : NO_MEMORY;
 	if (status == OK) {
 		grow_clusters(&merging);
 		*again = kill_inside(&merging);

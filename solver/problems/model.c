@@ -31,8 +31,7 @@ static int problems_model_by_ends(const void *left, const void *right)
 static enum status problems_model_find_groups(struct shard_model *model)
 {
 	const struct shard_problem *problem = model->problem;
-	NEED(ROOM(&model->arena, model->group, problem->edges) && ROOM(&model->arena, model->reduced, problem->edges) &&
-		ROOM(&model->arena, model->bundle, problem->edges));
+	NEED(ROOMS(&model->arena, problem->edges, model->group, model->reduced, model->bundle));
 	FOR(edge, problem->edges) {
 		uint32_t from = problem->from[edge], to = problem->to[edge];
 		if (from != to)
@@ -153,10 +152,9 @@ static enum status problems_model_keep_strategies(struct builder *builder, struc
 	uint32_t strategies = problem->first[problem->nodes];
 	struct arena *arena = &model->arena;
 	model->nodes = builder->merge.clusters;
-	NEED(ROOM(arena, model->first, (size_t)model->nodes + 1) &&
-		ROOM(arena, model->member_start, (size_t)model->nodes + 1) && ROOM(arena, model->member, problem->nodes) &&
-		ROOM(arena, model->member_of, problem->nodes) && ROOM(arena, model->node_of, problem->nodes) &&
-		ROOM(arena, model->original, strategies) && ROOM(arena, model->unary, strategies));
+	NEED(ROOMS(arena, (size_t)model->nodes + 1, model->first, model->member_start) &&
+		ROOMS(arena, problem->nodes, model->member, model->member_of, model->node_of) &&
+		ROOMS(arena, strategies, model->original, model->unary));
 	TRY(place_members(builder, error));
 	sum_unary(model);
 	return OK;
@@ -270,8 +268,7 @@ static enum status build_slots(struct builder *builder)
 	struct shard_model *model = builder->model;
 	const struct shard_problem *problem = model->problem;
 	int64_t *begins, *ends;
-	NEED(ROOM(&builder->arena, begins, problem->nodes) && ROOM(&builder->arena, ends, problem->nodes) &&
-		ROOM(&model->arena, model->moment, problem->nodes));
+	NEED(ROOMS(&builder->arena, problem->nodes, begins, ends) && ROOM(&model->arena, model->moment, problem->nodes));
 	uint32_t count = 0;
 	for (uint32_t node = 0; node < problem->nodes && problem->limit >= 0; node++)
 		if (problem->begin[node] < problem->end[node]) {
@@ -408,8 +405,7 @@ static enum status prepare_edges(struct builder *builder)
 	}
 	builder->buckets = 2 * model->bundles + 1;
 	return ROOM(&builder->arena, builder->bucket, builder->buckets) && ROOM(&builder->arena, builder->sum, largest) &&
-		ROOM(&model->arena, model->tail, model->bundles) && ROOM(&model->arena, model->head, model->bundles) &&
-		ROOM(&model->arena, model->table, model->bundles) ? OK : NO_MEMORY;
+		ROOMS(&model->arena, model->bundles, model->tail, model->head, model->table) ? OK : NO_MEMORY;
 }
 
 struct bundled { uint32_t low, high, group; };
@@ -474,9 +470,8 @@ static enum status build_incidence(struct builder *builder)
 {
 	struct shard_model *model = builder->model;
 	uint32_t *row, *item;
-	NEED(ROOM(&builder->arena, row, 2 * (size_t)model->edges) &&
-		ROOM(&builder->arena, item, 2 * (size_t)model->edges) && ROOM(&model->arena, model->into_tail, model->edges) &&
-		ROOM(&model->arena, model->into_head, model->edges));
+	NEED(ROOMS(&builder->arena, 2 * (size_t)model->edges, row, item) &&
+		ROOMS(&model->arena, model->edges, model->into_tail, model->into_head));
 	FOR(edge, model->edges) {
 		row[2 * edge] = model->tail[edge];
 		row[2 * edge + 1] = model->head[edge];

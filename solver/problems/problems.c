@@ -455,11 +455,9 @@ static enum status run_begin(struct shard_run *run)
 		run->model.limit = (double)HUGE_VAL;
 	TRY(shard_dual_begin(&run->dual, &run->model));
 	TRY(shard_primal_begin(&run->primal, &run->model, run->control));
-	bool full = ROOM(&run->arena, run->choice, run->problem->nodes) &&
-		ROOM(&run->arena, run->plain, run->problem->nodes) &&
-		ROOM(&run->arena, run->best_multiplier, run->model.slots) &&
-		ROOM(&run->arena, run->best_message, run->model.messages) &&
-		ROOM(&run->arena, run->subgradient, run->model.slots) && ROOM(&run->arena, run->square, run->model.slots);
+	bool full = ROOMS(&run->arena, run->problem->nodes, run->choice, run->plain) &&
+		ROOMS(&run->arena, run->model.slots, run->best_multiplier, run->subgradient, run->square) &&
+		ROOM(&run->arena, run->best_message, run->model.messages);
 	return full ? OK : NO_MEMORY;
 }
 

@@ -17,8 +17,8 @@ struct shard_slack *shard_slack_new(struct arena *arena, uint32_t slots)
 	if (!ROOM(arena, slack, 1))
 		return NULL;
 	slack->slots = slots;
-	return ROOM(arena, slack->value, slots) && ROOM(arena, slack->added, (size_t)slots / BLOCK + 1) &&
-		ROOM(arena, slack->least, (size_t)slots / BLOCK + 1) ? slack : NULL;
+	return ROOM(arena, slack->value, slots) && ROOMS(arena, (size_t)slots / BLOCK + 1, slack->added,
+		slack->least) ? slack : NULL;
 }
 
 static uint32_t block_end(const struct shard_slack *slack, uint32_t block)

@@ -314,12 +314,9 @@ static bool apply_prepare(struct apply *apply)
 	const struct graph *graph = apply->graph;
 	struct arena *arena = &apply->arena;
 	apply->build.draft = draft_new();
-	if (!(ROOM(arena, apply->tensor, graph->tensors) && ROOM(arena, apply->of, graph->tensors) &&
-		ROOM(arena, apply->original, graph->tensors) && ROOM(arena, apply->made, graph->tensors) &&
+	if (!(ROOMS(arena, graph->tensors, apply->tensor, apply->of, apply->original, apply->made, apply->tensor_copies) &&
 		ROOM(arena, apply->stack, graph->tensors + 1u) && ROOM(arena, apply->instance, graph->storages) &&
-		ROOM(arena, apply->op, graph->ops) && ROOM(arena, apply->saved, graph->ops) &&
-		ROOM(arena, apply->copies, graph->ops) && ROOM(arena, apply->tensor_copies, graph->tensors) &&
-		ROOM(arena, apply->again, graph->ops) && apply->build.draft))
+		ROOMS(arena, graph->ops, apply->op, apply->saved, apply->copies, apply->again) && apply->build.draft))
 		return false;
 	FOR(op, graph->ops)
 		apply->saved[op] = NONE;

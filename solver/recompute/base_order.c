@@ -11,11 +11,9 @@ static bool base_order_allocate(const struct recompute_step *step, struct recomp
 	*base = (struct recompute_base){ .step = step };
 	uint32_t **const of_storages[] = { &base->made, &base->last_forward, &base->first_read, &base->last_read, &base->asked,
 		&base->from, &base->until, &base->overwritten };
-	bool fine = ROOM(arena, base->order, step->ops) && ROOM(arena, base->position, step->ops) &&
-		ROOM(arena, base->dominated, step->storages) && ROOM(arena, base->fixed, step->ops + 1u) &&
-		ROOM(arena, base->active, step->ops) && ROOM(arena, base->outer, step->ops + 1u) &&
-		ROOM(arena, base->outer_before, step->ops + 1u) && ROOM(arena, base->gap, step->ops) &&
-		ROOM(arena, base->gap_at, step->ops);
+	bool fine = ROOMS(arena, step->ops, base->order, base->position, base->active, base->gap, base->gap_at) &&
+		ROOM(arena, base->dominated, step->storages) && ROOMS(arena, step->ops + 1u, base->fixed, base->outer,
+		base->outer_before);
 	FOR(i, COUNT_OF(of_storages)) {
 		*of_storages[i] = arena_alloc(arena, step->storages, sizeof(uint32_t));
 		fine = fine && *of_storages[i];
@@ -399,9 +397,7 @@ static bool is_valid(const struct earliest *earliest, uint32_t *position)
 enum status recompute_order_early(const struct recompute_step *step, bool casts, uint32_t *order)
 {
 	struct earliest earliest = { .step = step, .order = order };
-	bool fine = ROOM(&earliest.arena, earliest.missing, step->ops) &&
-		ROOM(&earliest.arena, earliest.queued, step->ops) && ROOM(&earliest.arena, earliest.casts, step->ops) &&
-		ROOM(&earliest.arena, earliest.begins, step->ops) &&
+	bool fine = ROOMS(&earliest.arena, step->ops, earliest.missing, earliest.queued, earliest.casts, earliest.begins) &&
 		order_heap_init(&earliest.ready, step->ops, &earliest.arena) == OK;
 	bool any = !casts || (fine && find_casts(&earliest));
 	if (fine && any)

@@ -154,7 +154,7 @@ static bool recompute_bound_find_turn(const struct recompute_input *input, struc
 	const struct recompute_step *loose = &bounds->loose;
 	struct recompute_turn *turn = &bounds->turn[bounds->turns];
 	turn->op = op;
-	if (!(ROOM(&bounds->arena, turn->needed, loose->storages) && ROOM(&bounds->arena, turn->priced, loose->storages) &&
+	if (!(ROOMS(&bounds->arena, loose->storages, turn->needed, turn->priced) &&
 		ROOM(&bounds->arena, turn->time, loose->ops)))
 		return false;
 	CLEAR(before, loose->ops);
@@ -177,8 +177,8 @@ enum status recompute_bounds_new(
 	ROOM(&bounds->arena, bounds->pass, graph->ops);
 	HELD bool *MAKE(before, graph->ops), *MAKE(after, graph->ops);
 	HELD uint32_t *MAKE(stack, graph->ops + 1u);
-	bool fine = ROOM(&bounds->arena, bounds->price, graph->storages) &&
-		ROOM(&bounds->arena, bounds->kept, graph->storages) && ROOM(&bounds->arena, bounds->turn, count) && forward &&
+	bool fine = ROOMS(&bounds->arena, graph->storages, bounds->price, bounds->kept) &&
+		ROOM(&bounds->arena, bounds->turn, count) && forward &&
 		bounds->pass && before && after && stack;
 	early.forward = forward;
 	early.time = input->sure ? input->sure : input->time;

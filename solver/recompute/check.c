@@ -237,11 +237,8 @@ static enum status recompute_check_set_up(struct claim *proof)
 	const struct graph *graph = proof->graph;
 	struct arena *arena = &proof->arena;
 	uint32_t *queue;
-	if (!(ROOM(arena, queue, graph->ops + 1u) && ROOM(arena, proof->before, graph->ops) &&
-		ROOM(arena, proof->after, graph->ops) && ROOM(arena, proof->run, graph->ops) &&
-		ROOM(arena, proof->touched, graph->storages) && ROOM(arena, proof->passed, graph->storages) &&
-		ROOM(arena, proof->for_good, graph->storages) && ROOM(arena, proof->need, graph->storages) &&
-		ROOM(arena, proof->redo, graph->storages)))
+	if (!(ROOM(arena, queue, graph->ops + 1u) && ROOMS(arena, graph->ops, proof->before, proof->after, proof->run) &&
+		ROOMS(arena, graph->storages, proof->touched, proof->passed, proof->for_good, proof->need, proof->redo)))
 		return fail_memory(proof->error);
 	recompute_check_mark(&graph->pred, proof->certificate->op, graph->ops, proof->before, queue);
 	recompute_check_mark(&graph->succ, proof->certificate->op, graph->ops, proof->after, queue);

@@ -61,9 +61,8 @@ enum status recompute_fold_find(const struct recompute_step *step, struct recomp
 	HELD struct coloured *MAKE(list, step->storages);
 	uint32_t count = 0;
 	*fold = (struct recompute_fold){ 0 };
-	NEED(ROOM(&fold->arena, fold->of, step->storages) &&
-		ROOM(&fold->arena, fold->members.start, step->storages + 1u) &&
-		ROOM(&fold->arena, fold->members.item, step->storages) && colour && list && find_colours(step, colour));
+	NEED(ROOMS(&fold->arena, step->storages, fold->of, fold->members.item) &&
+		ROOM(&fold->arena, fold->members.start, step->storages + 1u) && colour && list && find_colours(step, colour));
 	FOR(s, step->storages) {
 		fold->of[s] = NONE;
 		if (step->droppable[s] && step->bytes[s] > SMALL && step->fixed[s] == RECOMPUTE_FREE)

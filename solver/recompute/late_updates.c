@@ -109,9 +109,8 @@ bool recompute_updates_late(const struct recompute_step *step, uint32_t *order)
 	OWN(arena) arena = { 0 };
 	struct late late = { .step = step, .order = order };
 	uint32_t *last = NULL, *list = NULL, *moved = NULL;
-	bool fine = ROOM(&arena, late.position, step->ops) && ROOM(&arena, late.asked, step->storages) &&
-		ROOM(&arena, late.until, step->ops) && ROOM(&arena, last, step->storages) &&
-		ROOM(&arena, list, step->ops + 1u) && ROOM(&arena, moved, step->ops);
+	bool fine = ROOMS(&arena, step->ops, late.position, late.until, moved) &&
+		ROOMS(&arena, step->storages, late.asked, last) && ROOM(&arena, list, step->ops + 1u);
 	for (uint32_t i = 0; i < step->ops && fine; i++)
 		late.position[order[i]] = i;
 	if (fine) {

@@ -74,8 +74,8 @@ enum status recompute_network_new(const struct recompute_step *step, bool for_bo
 {
 	struct arena *arena = &network->arena;
 	*network = (struct recompute_network){ .step = step };
-	NEED(ROOM(arena, network->need, step->storages) && ROOM(arena, network->keep_arc, step->storages) &&
-		ROOM(arena, network->run, step->ops) && ROOM(arena, network->time_arc, step->ops));
+	NEED(ROOMS(arena, step->storages, network->need, network->keep_arc) &&
+		ROOMS(arena, step->ops, network->run, network->time_arc));
 	uint32_t nodes = recompute_network_number_nodes(network);
 	if (!ROOM(arena, network->side, nodes) || flow_init(&network->flow, nodes, count_arcs(step, nodes)) != OK)
 		return NO_MEMORY;

@@ -154,8 +154,7 @@ static bool recompute_offload_collect(
 {
 	const struct recompute_step *step = scheduling->step;
 	int64_t waiting = 0;
-	if (!(ROOM(&scheduling->arena, scheduling->moved, step->storages + 1u) &&
-		ROOM(&scheduling->arena, scheduling->by_need, step->storages + 1u)))
+	if (!ROOMS(&scheduling->arena, step->storages + 1u, scheduling->moved, scheduling->by_need))
 		return false;
 	FOR(s, step->storages)
 		if (wanted[s] && step->droppable[s] && step->fixed[s] == RECOMPUTE_FREE && step->bytes[s] >= RECOMPUTE_MOVED

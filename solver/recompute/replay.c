@@ -10,10 +10,9 @@ enum status recompute_replay_new(const struct recompute_step *step, struct recom
 {
 	struct arena *arena = &replay->arena;
 	*replay = (struct recompute_replay){ .step = step };
-	bool fine = ROOM(arena, replay->profile, step->ops) &&
-		ROOM(arena, replay->when, step->ops) && ROOM(arena, replay->needed, step->storages) &&
-		ROOM(arena, replay->cell, 4 * (size_t)step->storages + step->ops) && ROOM(arena, replay->out, step->storages) &&
-		ROOM(arena, replay->past.state, step->storages) && ROOM(arena, replay->past.mark, step->ops);
+	bool fine = ROOMS(arena, step->ops, replay->profile, replay->when, replay->past.mark) &&
+		ROOMS(arena, step->storages, replay->needed, replay->out, replay->past.state) &&
+		ROOM(arena, replay->cell, 4 * (size_t)step->storages + step->ops);
 	if (fine) {
 		replay->current = replay->cell;
 		replay->version = replay->current + step->storages;

@@ -9,10 +9,8 @@ enum status recompute_search_new(const struct recompute_step *step, struct recom
 	*search = (struct recompute_search){
 		.step = step, .network = network, .replay = replay, .control = control, .extra = INT64_MAX
 	};
-	return ROOM(arena, search->best, step->storages) && ROOM(arena, search->lowest, step->storages) &&
-		ROOM(arena, search->state, step->storages) && ROOM(arena, search->dropped, step->storages) &&
-		ROOM(arena, search->list, step->storages) &&
-		ROOM(arena, search->score, step->storages) ? recompute_fold_find(step, &search->fold) : NO_MEMORY;
+	return ROOMS(arena, step->storages, search->best, search->lowest, search->state, search->dropped, search->list,
+		search->score) ? recompute_fold_find(step, &search->fold) : NO_MEMORY;
 }
 
 void recompute_search_free(struct recompute_search *search)

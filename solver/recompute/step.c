@@ -134,13 +134,9 @@ static bool recompute_step_allocate(const struct recompute_input *input, struct 
 		.layers = RECOMPUTE_DEEP,
 		.copies = input->copies,
 		.flush = input->flush };
-	return ROOM(arena, step->time, graph->ops) && ROOM(arena, step->workspace, graph->ops) &&
-		ROOM(arena, step->forward, graph->ops) && ROOM(arena, step->view, graph->ops) &&
-		ROOM(arena, step->random, graph->ops) && ROOM(arena, step->mask, graph->ops) &&
-		ROOM(arena, step->norm, graph->ops) && ROOM(arena, step->brings, graph->ops) &&
-		ROOM(arena, step->brought, graph->ops) && ROOM(arena, step->bytes, graph->storages) &&
-		ROOM(arena, step->droppable, graph->storages) && ROOM(arena, step->saved, graph->storages) &&
-		ROOM(arena, step->fixed, graph->storages) && ROOM(arena, step->outer, graph->storages);
+	return ROOMS(arena, graph->ops, step->time, step->workspace, step->forward, step->view, step->random, step->mask,
+		step->norm, step->brings, step->brought) && ROOMS(arena, graph->storages, step->bytes, step->droppable,
+		step->saved, step->fixed, step->outer);
 }
 
 /* What a fetch fetches: the storage that was offloaded. */

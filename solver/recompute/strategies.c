@@ -224,8 +224,7 @@ enum status recompute_keep_knapsack(const struct recompute_step *step, const str
 	struct budget budget = { .joint = &joint, .graph = step->graph, .activations = activations, .control = control };
 	CLEAR(keep, (size_t)count * step->storages);
 	if (status == OK) {
-		status = ROOM(&budget.arena, budget.saved, joint.nodes) && ROOM(&budget.arena, budget.allowed, joint.nodes) &&
-			ROOM(&budget.arena, budget.banned, joint.nodes)
+		status = ROOMS(&budget.arena, joint.nodes, budget.saved, budget.allowed, budget.banned)
 				? keep_budgets(&budget, percent, count, step->storages, keep) : NO_MEMORY;
 	}
 	arena_free(&budget.arena);

@@ -194,8 +194,8 @@ static enum status list_products(const struct naming *naming, struct products *p
 	const struct graph *graph = naming->graph;
 	uint32_t factors = naming->factors->factors, reads = graph->reads.start[graph->ops], pairs = 0;
 	uint32_t *row, *item;
-	NEED(ROOM(&products->arena, row, 2 * (size_t)reads) && ROOM(&products->arena, item, 2 * (size_t)reads) &&
-		ROOM(&products->arena, products->matrix, reads) && ROOM(&products->arena, products->along, factors));
+	NEED(ROOMS(&products->arena, 2 * (size_t)reads, row, item) && ROOM(&products->arena, products->matrix, reads) &&
+		ROOM(&products->arena, products->along, factors));
 	FOR(op, graph->ops) {
 		const struct rule *rule = forward_rule(naming, op);
 		if (rule)

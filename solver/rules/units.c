@@ -608,8 +608,8 @@ static bool fill_units(struct finding *finding, const struct rules *rules)
 {
 	struct units *units = finding->units;
 	const struct graph *graph = units->graph;
-	if (!(ROOM(&units->arena, units->unit_start, graph->ops + 1) &&
-		ROOM(&units->arena, units->place_start, graph->ops + 1) && ROOM(&units->arena, units->linear, graph->ops)))
+	if (!(ROOMS(&units->arena, graph->ops + 1, units->unit_start, units->place_start) &&
+		ROOM(&units->arena, units->linear, graph->ops)))
 		return false;
 	FOR(op, graph->ops) {
 		const struct rule *rule = rules_find(rules, graph->op[op].type);

@@ -487,11 +487,10 @@ static enum status shard_cost_begin(struct sharding_sum *sum)
 {
 	const struct units *units = sum->units;
 	const struct graph *graph = units->graph;
-	NEED(ROOM(&sum->arena, sum->phase, graph->ops) && ROOM(&sum->arena, sum->late, graph->ops) &&
-		ROOM(&sum->arena, sum->staying, graph->storages) && ROOM(&sum->arena, sum->returning, graph->storages) &&
-		ROOM(&sum->arena, sum->moved, graph->tensors) && ROOM(&sum->arena, sum->bytes, units->tensor_classes) &&
-		ROOM(&sum->arena, sum->time, units->op_classes) && ROOM(&sum->arena, sum->need, NEEDS_MAX) &&
-		ROOM(&sum->arena, sum->way, NEEDS_MAX) && ROOM(&sum->arena, sum->best, NEEDS_MAX));
+	NEED(ROOMS(&sum->arena, graph->ops, sum->phase, sum->late) && ROOMS(&sum->arena, graph->storages, sum->staying,
+		sum->returning) && ROOM(&sum->arena, sum->moved, graph->tensors) &&
+		ROOM(&sum->arena, sum->bytes, units->tensor_classes) && ROOM(&sum->arena, sum->time, units->op_classes) &&
+		ROOMS(&sum->arena, NEEDS_MAX, sum->need, sum->way, sum->best));
 	shard_cost_find_late(sum);
 	find_returning(sum);
 	find_staying(sum);

@@ -304,9 +304,8 @@ static enum status check_end(const struct check *check)
 static bool device_check_start(struct check *check)
 {
 	const struct graph *device = check->device;
-	if (!(ROOM(&check->arena, check->of, device->tensors) && ROOM(&check->arena, check->at, device->tensors) &&
-		ROOM(&check->arena, check->version, device->storages) && ROOM(&check->arena, check->only, device->storages) &&
-		ROOM(&check->arena, check->summed, device->storages) &&
+	if (!(ROOMS(&check->arena, device->tensors, check->of, check->at) &&
+		ROOMS(&check->arena, device->storages, check->version, check->only, check->summed) &&
 		ROOM(&check->arena, check->latest, check->whole->storages)))
 		return false;
 	FOR(t, device->tensors) {

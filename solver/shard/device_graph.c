@@ -171,8 +171,8 @@ static bool index_readers(struct walk *walk)
 {
 	const struct graph *graph = walk->graph;
 	uint32_t reads = graph->reads.start[graph->ops];
-	if (!(ROOM(&walk->arena, walk->read_start, graph->tensors + (size_t)2) && ROOM(&walk->arena, walk->reader, reads) &&
-		ROOM(&walk->arena, walk->read, reads)))
+	if (!(ROOM(&walk->arena, walk->read_start, graph->tensors + (size_t)2) &&
+		ROOMS(&walk->arena, reads, walk->reader, walk->read)))
 		return false;
 	FOR(i, reads)
 		walk->read_start[graph->reads.item[i] + 2]++;
@@ -191,10 +191,9 @@ static bool device_graph_start(struct walk *walk)
 {
 	const struct graph *graph = walk->graph;
 	walk->draft = draft_new();
-	if (!(ROOM(&walk->arena, walk->name, graph->tensors) && ROOM(&walk->arena, walk->where, graph->tensors) &&
-			ROOM(&walk->arena, walk->place, graph->tensors) && ROOM(&walk->arena, walk->copies, graph->tensors) &&
-			ROOM(&walk->arena, walk->version, graph->storages) && ROOM(&walk->arena, walk->newest, graph->storages) &&
-			ROOM(&walk->arena, walk->made, graph->ops)) ||
+	if (!(ROOMS(&walk->arena, graph->tensors, walk->name, walk->where, walk->place, walk->copies) &&
+		ROOMS(&walk->arena, graph->storages, walk->version, walk->newest) &&
+		ROOM(&walk->arena, walk->made, graph->ops)) ||
 		!walk->draft || !index_readers(walk) || reshard_memo_begin(&walk->memo, walk->units, walk->mesh) != OK)
 		return false;
 	device_graph_describe(walk);

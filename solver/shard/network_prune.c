@@ -351,10 +351,9 @@ enum status network_prune(struct network *network, struct control *control)
 	struct pruning pruning = { .network = network };
 	enum status status = find_near(&pruning, &arena);
 	uint32_t before = NONE;
-	if (!(ROOM(&arena, pruning.gone, network->chain.first[network->chain.nodes]) &&
-		ROOM(&arena, pruning.rival, network->chain.first[network->chain.nodes]) &&
+	if (!(ROOMS(&arena, network->chain.first[network->chain.nodes], pruning.gone, pruning.rival) &&
 		ROOM(&arena, pruning.side, 2 * (size_t)network->chain.edges) &&
-		ROOM(&arena, pruning.looked, network->chain.nodes) && ROOM(&arena, pruning.lost, network->chain.nodes)))
+		ROOMS(&arena, network->chain.nodes, pruning.looked, pruning.lost)))
 		status = NO_MEMORY;
 	for (int round = 0; round < 4 && status == OK && before != pruning.dropped; round++) {
 		before = pruning.dropped;

@@ -464,7 +464,7 @@ static enum status tap_finish(
 	const struct network *network = &tap->network;
 	uint32_t pins = 0, *owner;
 	struct placement_pin *pin;
-	NEED(ROOM(&tap->arena, owner, graph->tensors) && ROOM(&tap->arena, pin, graph->tensors));
+	NEED(ROOMS(&tap->arena, graph->tensors, owner, pin));
 	tap_find_owners(tap, owner);
 	FOR(node, network->chain.nodes) {
 		const struct network_node *of = &network->node[node];
@@ -504,9 +504,8 @@ static enum status tap_begin(struct tap *tap, const struct sharding *base)
 	TRY(status);
 	const struct shard_chain *chain = &tap->network.chain;
 	uint32_t *row, *item;
-	NEED(ROOM(&tap->arena, row, 2 * (size_t)chain->edges) && ROOM(&tap->arena, item, 2 * (size_t)chain->edges) &&
-		ROOM(&tap->arena, tap->chosen, chain->nodes) && ROOM(&tap->arena, tap->pattern, chain->nodes) &&
-		ROOM(&tap->arena, tap->trying, chain->nodes));
+	NEED(ROOMS(&tap->arena, 2 * (size_t)chain->edges, row, item) && ROOMS(&tap->arena, chain->nodes, tap->chosen,
+		tap->pattern, tap->trying));
 	FOR(e, chain->edges) {
 		row[2 * e] = chain->edge[e].from;
 		row[2 * e + 1] = chain->edge[e].to;

@@ -206,10 +206,9 @@ enum status activations_find(const struct graph *step, const struct rules *rules
 {
 	struct arena *arena = &activations->arena;
 	*activations = (struct activations){ 0 };
-	bool fine = ROOM(arena, activations->layer_name, step->ops) && ROOM(arena, activations->layer, step->ops) &&
-		ROOM(arena, activations->flops, step->ops) && ROOM(arena, activations->kept_product, step->ops) &&
-		ROOM(arena, activations->saved, step->storages) && ROOM(arena, activations->anchor, step->storages) &&
-		ROOM(arena, activations->attention, step->storages) && ROOM(arena, activations->held, step->storages);
+	bool fine = ROOMS(arena, step->ops, activations->layer_name, activations->layer, activations->flops,
+		activations->kept_product) && ROOMS(arena, step->storages, activations->saved, activations->anchor,
+		activations->attention, activations->held);
 	if (fine && find_layers(step, activations) == OK && find_attention(step, rules, activations) == OK
 		&& find_kept_products(step, rules, activations) == OK) {
 		find_saved(step, activations);

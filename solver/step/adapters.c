@@ -187,9 +187,8 @@ struct graph *adapters_apply(const struct graph *graph, const struct rules *rule
 	struct adapting adapting = { .graph = graph, .rules = rules, .options = options,
 		.build = { .draft = draft_new(), .source = graph, .op = NONE, .rules = rules } };
 	struct arena *arena = &adapting.arena;
-	bool room = adapting.build.draft && ROOM(arena, adapting.tensor, graph->tensors) &&
-		ROOM(arena, adapting.op, graph->ops) && ROOM(arena, adapting.weight, graph->ops) &&
-		ROOM(arena, adapting.kept, graph->tensors) && ROOM(arena, adapting.packed, graph->tensors);
+	bool room = adapting.build.draft && ROOMS(arena, graph->tensors, adapting.tensor, adapting.kept, adapting.packed) &&
+		ROOMS(arena, graph->ops, adapting.op, adapting.weight);
 	bool any = !room || adapters_find(&adapting) > 0;
 	struct graph *result = NULL;
 	adapting.build.status = room ? OK : NO_MEMORY;

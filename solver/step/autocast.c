@@ -649,10 +649,9 @@ struct graph *autocast_apply(const struct graph *graph, const struct rules *rule
 	struct arena *arena = &run.arena;
 	struct graph *result = NULL;
 	uint32_t reads = graph->reads.start[graph->ops];
-	bool room = ROOM(arena, run.tensor, graph->tensors) && ROOM(arena, run.value, graph->tensors) &&
-		ROOM(arena, run.memory, graph->storages) && ROOM(arena, run.op, graph->ops) &&
-		ROOM(arena, run.forward, graph->ops) && ROOM(arena, run.inside, graph->ops) && ROOM(arena, run.stood, reads) &&
-		ROOM(arena, run.line, graph->ops) && ROOM(arena, run.cast, reads) && run.build.draft;
+	bool room = ROOMS(arena, graph->tensors, run.tensor, run.value) && ROOM(arena, run.memory, graph->storages) &&
+		ROOMS(arena, graph->ops, run.op, run.forward, run.inside, run.line) &&
+		ROOMS(arena, reads, run.stood, run.cast) && run.build.draft;
 	if (error_set(error, room ? cast_prepare(&run, error) : fail_memory(error)) == OK) {
 		look_over(&run);
 		look_ahead(&run);

@@ -247,7 +247,7 @@ static enum status device_form_find_tied(struct forming *forming)
 	const struct graph *graph = forming->graph;
 	uint32_t *name;
 	bool *tied;
-	NEED(ROOM(&forming->arena, name, graph->storages) && ROOM(&forming->arena, tied, graph->storages));
+	NEED(ROOMS(&forming->arena, graph->storages, name, tied));
 	memset(name, 0xff, graph->storages * sizeof *name);
 	FOR(op, graph->ops) {
 		const struct rule *rule = graph->op[op].phase == PHASE_FORWARD ? rule_of(forming, op) : NULL;
@@ -362,12 +362,9 @@ static enum status device_form_begin(struct forming *forming)
 {
 	const struct graph *graph = forming->graph;
 	struct arena *arena = &forming->arena;
-	NEED(ROOM(arena, forming->sum, graph->ops) && ROOM(arena, forming->before, graph->ops) &&
-		ROOM(arena, forming->added, graph->ops) && ROOM(arena, forming->held, graph->storages) &&
-		ROOM(arena, forming->computes, graph->storages) && ROOM(arena, forming->last, graph->storages) &&
-		ROOM(arena, forming->reads, graph->tensors) && ROOM(arena, forming->again, graph->tensors) &&
-		ROOM(arena, forming->tensor, graph->tensors) && ROOM(arena, forming->twin, graph->tensors) &&
-		ROOM(arena, forming->alias, graph->tensors));
+	NEED(ROOMS(arena, graph->ops, forming->sum, forming->before, forming->added) &&
+		ROOMS(arena, graph->storages, forming->held, forming->computes, forming->last) &&
+		ROOMS(arena, graph->tensors, forming->reads, forming->again, forming->tensor, forming->twin, forming->alias));
 	memset(forming->last, 0xff, graph->storages * sizeof *forming->last);
 	memset(forming->twin, 0xff, graph->tensors * sizeof *forming->twin);
 	FOR(t, graph->tensors)

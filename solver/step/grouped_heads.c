@@ -191,7 +191,7 @@ static bool grouped_heads_find_groups(struct grouping *grouping)
 	const struct graph *graph = grouping->graph;
 	struct arena *arena = &grouping->arena;
 	uint32_t **const of_tensors[] = { &grouping->heads, &grouping->instead, &grouping->like };
-	bool fine = ROOM(arena, grouping->grouped, graph->ops) && ROOM(arena, grouping->dropped, graph->ops) &&
+	bool fine = ROOMS(arena, graph->ops, grouping->grouped, grouping->dropped) &&
 		ROOM(arena, grouping->source, graph->tensors) &&
 		csr_transpose(arena, &graph->reads, graph->ops, graph->tensors, &grouping->readers) == OK;
 	for (int i = 0; i < 3 && fine; i++) {

@@ -105,8 +105,8 @@ static bool host_states_order(struct host_states *states, const uint32_t *order)
 	struct arena *arena = &states->arena;
 	struct moment *moment;
 	uint32_t *group, *position, *ready;
-	if (!(ROOM(arena, moment, graph->ops) && ROOM(arena, group, graph->ops) && ROOM(arena, position, graph->ops) &&
-		ROOM(arena, ready, graph->storages + 1u) && host_states_group(states, group)))
+	if (!(ROOMS(arena, graph->ops, moment, group, position) && ROOM(arena, ready, graph->storages + 1u) &&
+		host_states_group(states, group)))
 		return false;
 	FOR(i, graph->ops)
 		position[order[i]] = i;
@@ -142,9 +142,8 @@ static bool host_states_collect(struct host_states *states, const uint32_t *orde
 	const struct graph *graph = states->graph;
 	struct arena *arena = &states->arena;
 	uint32_t *position, until = 0;
-	if (!(ROOM(arena, states->goes, graph->storages) && ROOM(arena, states->order, graph->ops) &&
-		ROOM(arena, position, graph->ops) && ROOM(arena, states->span, graph->storages) &&
-		ROOM(arena, states->group, graph->storages + 1u)))
+	if (!(ROOMS(arena, graph->storages, states->goes, states->span) &&
+		ROOMS(arena, graph->ops, states->order, position) && ROOM(arena, states->group, graph->storages + 1u)))
 		return false;
 	FOR(s, graph->storages) {
 		states->goes[s] = host_states_may_go(graph, s) && graph->storage[s].bytes <= room;

@@ -541,7 +541,7 @@ static bool loss_chunks_allocate(struct chunking *chunking)
 	const struct graph *graph = chunking->graph;
 	struct arena *arena = &chunking->arena;
 	chunking->build.draft = draft_new();
-	return ROOM(arena, chunking->whole, graph->tensors) && ROOM(arena, chunking->chunk, graph->tensors) &&
+	return ROOMS(arena, graph->tensors, chunking->whole, chunking->chunk) &&
 		ROOM(arena, chunking->part, graph->tensors * (size_t)chunking->chunks) &&
 		ROOM(arena, chunking->op, graph->ops) && ROOM(arena, chunking->count, chunking->chunks) &&
 		chunking->build.draft;

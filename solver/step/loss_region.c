@@ -403,8 +403,7 @@ static enum status find_labels(struct finding *finding)
 static bool loss_region_allocate(const struct graph *graph, struct loss_region *region)
 {
 	struct arena *arena = &region->arena;
-	return ROOM(arena, region->inside, graph->ops) && ROOM(arena, region->moved, graph->ops) &&
-		ROOM(arena, region->seed, graph->ops) && ROOM(arena, region->behind, graph->ops) &&
+	return ROOMS(arena, graph->ops, region->inside, region->moved, region->seed, region->behind) &&
 		ROOM(arena, region->role, graph->tensors);
 }
 

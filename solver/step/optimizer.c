@@ -323,8 +323,8 @@ static bool prepare_updates(struct updates *updates, const struct graph *graph, 
 	FOR(i, COUNT_OF(of_group))
 		if (!(*of_group[i] = arena_alloc(arena, count, sizeof **of_group[i])))
 			return false;
-	return ROOM(arena, updates->eager, count) && ROOM(arena, updates->identity, graph->tensors) &&
-		ROOM(arena, updates->group_at, graph->tensors) && ROOM(arena, updates->op, graph->ops);
+	return ROOM(arena, updates->eager, count) && ROOMS(arena, graph->tensors, updates->identity, updates->group_at) &&
+		ROOM(arena, updates->op, graph->ops);
 }
 
 /* The draft's tensors are the graph's. */

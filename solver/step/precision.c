@@ -143,10 +143,8 @@ static enum status precision_convert(struct conversion *conversion, struct error
 	const struct graph *graph = conversion->graph;
 	struct build *build = &conversion->build;
 	bool *written;
-	if (!(ROOM(&conversion->arena, written, graph->storages) &&
-		ROOM(&conversion->arena, conversion->tensor, graph->tensors) &&
-		ROOM(&conversion->arena, conversion->wide, graph->tensors) &&
-		ROOM(&conversion->arena, conversion->op, graph->ops) && build->draft))
+	if (!(ROOM(&conversion->arena, written, graph->storages) && ROOMS(&conversion->arena, graph->tensors,
+		conversion->tensor, conversion->wide) && ROOM(&conversion->arena, conversion->op, graph->ops) && build->draft))
 		return fail_memory(error);
 	FOR(i, graph->inplace_start[graph->ops])
 		written[graph->tensor[graph->inplace[i].in].storage] = true;

@@ -435,11 +435,10 @@ static enum status step_recompute_prepare(
 	const struct graph *graph = replay->graph;
 	struct arena *arena = &replay->arena;
 	replay->build = (struct build){ .draft = draft_new(), .source = graph, .op = NONE };
-	NEED(ROOM(arena, replay->leaves, graph->storages) && ROOM(arena, replay->host, graph->storages) &&
-		ROOM(arena, replay->back, graph->storages) && ROOM(arena, replay->tensor, graph->tensors) &&
-		ROOM(arena, replay->original, graph->tensors) && ROOM(arena, replay->made, graph->tensors) &&
-		ROOM(arena, replay->op, graph->ops) && ROOM(arena, replay->done, graph->ops) &&
-		ROOM(arena, replay->stack, capacity) && replay->build.draft && replay_sets(replay, drop));
+	NEED(ROOMS(arena, graph->storages, replay->leaves, replay->host, replay->back) &&
+		ROOMS(arena, graph->tensors, replay->tensor, replay->original, replay->made) &&
+		ROOMS(arena, graph->ops, replay->op, replay->done) && ROOM(arena, replay->stack, capacity) &&
+		replay->build.draft && replay_sets(replay, drop));
 	note_offloads(replay, offload, offloads);
 	FOR(t, graph->tensors)
 		if ((replay->tensor[t] = replay->original[t] = draft_tensor(replay->build.draft, &graph->tensor[t])) == NONE)

@@ -104,8 +104,7 @@ static void replayable_settle(struct replay *replay, const bool *drop)
 bool replay_sets(struct replay *replay, const bool *drop)
 {
 	const struct graph *graph = replay->graph;
-	if (!(ROOM(&replay->arena, replay->anew, graph->storages) &&
-		ROOM(&replay->arena, replay->overwrite, graph->storages)))
+	if (!ROOMS(&replay->arena, graph->storages, replay->anew, replay->overwrite))
 		return false;
 	find_overwrites(replay);
 	replayable_settle(replay, drop);

@@ -36,12 +36,9 @@ struct scaling {
 static bool scale_allocate(struct scaling *scaling)
 {
 	uint32_t ops = scaling->graph->ops, tensors = scaling->graph->tensors;
-	if (!(ROOM(&scaling->arena, scaling->copied, ops) && ROOM(&scaling->arena, scaling->flops, ops) &&
-		ROOM(&scaling->arena, scaling->sums, ops) && ROOM(&scaling->arena, scaling->number, ops) &&
-		ROOM(&scaling->arena, scaling->sum, tensors) && ROOM(&scaling->arena, scaling->alias, tensors) &&
-		ROOM(&scaling->arena, scaling->moved, tensors) && ROOM(&scaling->arena, scaling->clone, ops) &&
-		ROOM(&scaling->arena, scaling->held, ops) && ROOM(&scaling->arena, scaling->next_held, ops) &&
-		ROOM(&scaling->arena, scaling->unfused, ops)))
+	if (!(ROOMS(&scaling->arena, ops, scaling->copied, scaling->flops, scaling->sums, scaling->number, scaling->clone,
+		scaling->held, scaling->next_held, scaling->unfused) && ROOMS(&scaling->arena, tensors, scaling->sum,
+		scaling->alias, scaling->moved)))
 		return false;
 	memset(scaling->sum, -1, tensors * sizeof *scaling->sum);
 	memset(scaling->moved, -1, tensors * sizeof *scaling->moved);

@@ -78,9 +78,8 @@ static bool find_same(struct sharing *sharing)
 {
 	const struct graph *graph = sharing->graph;
 	struct arena *arena = &sharing->arena;
-	if (!(ROOM(arena, sharing->fixed, graph->storages) && ROOM(arena, sharing->tied, graph->ops) &&
-		ROOM(arena, sharing->first, graph->tensors) && ROOM(arena, sharing->next, graph->ops) &&
-		ROOM(arena, sharing->same, graph->ops)))
+	if (!(ROOM(arena, sharing->fixed, graph->storages) && ROOMS(arena, graph->ops, sharing->tied, sharing->next,
+		sharing->same) && ROOM(arena, sharing->first, graph->tensors)))
 		return false;
 	memset(sharing->first, 0xff, graph->tensors * sizeof *sharing->first);
 	memset(sharing->next, 0xff, graph->ops * sizeof *sharing->next);

@@ -271,10 +271,8 @@ static bool update_groups_prepare(struct update_groups *groups, struct rows *row
 {
 	const struct graph *graph = groups->step;
 	uint32_t room = 1, parameter;
-	if (!(ROOM(&groups->arena, groups->outside, graph->storages) &&
-		ROOM(&groups->arena, groups->leader, graph->storages) &&
-		ROOM(&groups->arena, groups->group_of, graph->storages) &&
-		ROOM(&groups->arena, groups->group, graph->storages) && ROOM(&groups->arena, groups->updates, graph->ops)))
+	if (!(ROOMS(&groups->arena, graph->storages, groups->outside, groups->leader, groups->group_of, groups->group) &&
+		ROOM(&groups->arena, groups->updates, graph->ops)))
 		return false;
 	FOR(op, graph->ops) {
 		groups->eager |= op_releases(&graph->op[op]);
@@ -289,7 +287,7 @@ static bool update_groups_prepare(struct update_groups *groups, struct rows *row
 	FOR(s, graph->storages)
 		if (graph->storage[s].kind == KIND_OPTIMIZER && is_state_of_parameter(graph, s, &parameter))
 			update_groups_join(groups, s, parameter);
-	return ROOM(&groups->arena, rows->tensor, room) && ROOM(&groups->arena, *column, room);
+	return ROOMS(&groups->arena, room, rows->tensor, *column);
 }
 
 /* Adafactor of torch.optim keeps these. */

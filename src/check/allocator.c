@@ -267,8 +267,7 @@ enum status check_three_steps(
 {
 	const struct graph *graph = check->graph;
 	int64_t ops = larger_of(graph->ops, 1), steps = graph_of_allocations(check->input) ? 1 : 3;
-	NEED(ROOM(arena, buffers->lower, 3 * (size_t)check->items) &&
-		ROOM(arena, buffers->upper, 3 * (size_t)check->items) && ROOM(arena, buffers->size, 3 * (size_t)check->items));
+	NEED(ROOMS(arena, 3 * (size_t)check->items, buffers->lower, buffers->upper, buffers->size));
 	for (int64_t k = 0; k < steps * check->items; k++) {
 		uint32_t item = (uint32_t)(k % check->items), i = buffers->n;
 		int64_t begin = k / check->items * ops, lower = begin + check->first[item], upper = begin + check->last[item] + 1;

@@ -227,8 +227,7 @@ static enum status prepare_graph(struct check *check)
 	ROOM(&check->arena, check->position, graph->ops);
 	ROOM(&check->arena, check->order, graph->ops);
 	check->items = graph->storages + graph->ops;
-	if (!(ROOM(&check->arena, check->first, check->items) && ROOM(&check->arena, check->last, check->items) &&
-		ROOM(&check->arena, check->bytes, check->items) && ROOM(&check->arena, check->offset, check->items) &&
+	if (!(ROOMS(&check->arena, check->items, check->first, check->last, check->bytes, check->offset) &&
 		check->position && check->order))
 		return fail_memory(check->error);
 	return OK;

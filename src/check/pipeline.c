@@ -336,8 +336,7 @@ enum status pipeline_check_claims(const json_t *shard, const struct pipelined *p
 	};
 	uint32_t pieces = pipelined->ranks * pipelined->chunks;
 	struct graph **rank = NULL;
-	enum status status = ROOM(&checking.arena, rank, pipelined->ranks) &&
-		ROOM(&checking.arena, checking.held, pipelined->ranks) &&
+	enum status status = ROOMS(&checking.arena, pipelined->ranks, rank, checking.held) &&
 		ROOM(&checking.arena, checking.forward, 6 * (size_t)pieces) &&
 		ROOM(&checking.arena, checking.counts, pieces) ? OK : fail_memory(error);
 	if (status == OK) {

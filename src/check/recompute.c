@@ -107,7 +107,7 @@ static enum status check_steps(struct check *check, const struct fitted *fitted)
 {
 	struct graph **step;
 	struct held *one;
-	if (!(ROOM(&check->arena, step, fitted->ranks) && ROOM(&check->arena, one, fitted->ranks)))
+	if (!ROOMS(&check->arena, fitted->ranks, step, one))
 		return fail_memory(check->error);
 	FOR(r, fitted->ranks) {
 		step[r] = fitted->rank[r].step;

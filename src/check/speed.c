@@ -77,7 +77,7 @@ static enum status check_speed_check_passes(struct check *check, const struct pl
 	OWN(arena) arena = { 0 };
 	bool *once;
 	int64_t *full, *part;
-	if (!(ROOM(&arena, once, graph->ops) && ROOM(&arena, full, graph->ops) && ROOM(&arena, part, graph->ops)))
+	if (!ROOMS(&arena, graph->ops, once, full, part))
 		return fail_memory(check->error);
 	enum status status = step_time_check(&time->pass_model, &time->pass, check->error);
 	if (status == OK) {

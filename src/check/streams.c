@@ -93,7 +93,7 @@ int64_t peak_by_time(const struct graph *graph, const uint32_t *order, const uin
 {
 	struct summing summing = { .graph = graph, .order = order, .model = model, .time = time };
 	int64_t now = 0, peak = 0;
-	bool fine = ROOM(&summing.arena, summing.begin, graph->ops) && ROOM(&summing.arena, summing.end, graph->ops) &&
+	bool fine = ROOMS(&summing.arena, graph->ops, summing.begin, summing.end) &&
 		ROOM(&summing.arena, summing.change, 2 * ((size_t)graph->storages + graph->ops));
 	if (fine)
 		find_clock(&summing);

@@ -98,9 +98,8 @@ struct draw_place *draw_places(const struct drawing *drawing)
 	uint32_t *from = NULL, *to = NULL, *waiting = NULL, *queue = NULL, *depth = NULL;
 	bool *tight = NULL;
 	uint32_t *taken = NULL;
-	bool made = ROOM(&scratch, from, drawing->edges) && ROOM(&scratch, to, drawing->edges) &&
-		ROOM(&scratch, waiting, nodes) && ROOM(&scratch, queue, nodes) && ROOM(&scratch, depth, nodes) &&
-		ROOM(&scratch, tight, nodes) && ROOM(&scratch, taken, (size_t)(nodes + 1) * PHASE_COUNT) && place;
+	bool made = ROOMS(&scratch, drawing->edges, from, to) && ROOMS(&scratch, nodes, waiting, queue, depth, tight) &&
+		ROOM(&scratch, taken, (size_t)(nodes + 1) * PHASE_COUNT) && place;
 	for (int update = 0; update < 2 && made; update++) { /* updates hang on the rest and don't move it */
 		struct csr succ;
 		made = csr_of_pairs(&scratch, nodes, folded_links(drawing, update, from, to), from, to, &succ) == OK;

@@ -129,8 +129,7 @@ static enum status find_stand_ins(struct builder *builder)
 	uint32_t rows = modules->count * PHASE_COUNT;
 	uint32_t *row, *op, *place;
 	struct csr ops;
-	if (!(ROOM(&builder->scratch, row, graph->ops) && ROOM(&builder->scratch, op, graph->ops) &&
-		ROOM(&builder->scratch, place, rows)))
+	if (!(ROOMS(&builder->scratch, graph->ops, row, op) && ROOM(&builder->scratch, place, rows)))
 		return fail_memory(builder->error);
 	FOR(i, graph->ops) {
 		row[i] = modules->of_op[i] * PHASE_COUNT + graph->op[i].phase;
@@ -441,10 +440,8 @@ static enum status groups_make_room(struct builder *builder)
 {
 	struct drawing *drawing = builder->drawing;
 	uint32_t ops = drawing->graph->ops;
-	if (!(ROOM(&builder->scratch, builder->in, ops) && ROOM(&builder->scratch, builder->stand_in, ops) &&
-		ROOM(&builder->scratch, builder->head, ops) && ROOM(&builder->scratch, builder->seen, ops) &&
-		ROOM(&builder->scratch, builder->queue, ops) && ROOM(&drawing->arena, drawing->node, ops) &&
-		ROOM(&drawing->arena, drawing->node_of, ops)))
+	if (!(ROOMS(&builder->scratch, ops, builder->in, builder->stand_in, builder->head, builder->seen, builder->queue) &&
+		ROOMS(&drawing->arena, ops, drawing->node, drawing->node_of)))
 		return fail_memory(builder->error);
 	return OK;
 }

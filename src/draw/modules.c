@@ -93,8 +93,8 @@ static enum status grow_tree(struct builder *builder)
 	const struct graph *graph = builder->graph;
 	struct modules *modules = builder->modules;
 	size_t most = count_components(graph);
-	NEED(ROOM(builder->arena, modules->module, most) && ROOM(builder->arena, modules->of_op, graph->ops) &&
-		ROOM(builder->arena, builder->last_child, most));
+	NEED(ROOMS(builder->arena, most, modules->module, builder->last_child) &&
+		ROOM(builder->arena, modules->of_op, graph->ops));
 	modules->module[0] = (struct module){
 		.path = "", .name = "", .parent = NONE, .first = NONE, .next = NONE, .repeats = 1
 	};

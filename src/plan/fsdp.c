@@ -408,12 +408,10 @@ static bool fsdp_prepare(struct fsdp *fsdp)
 	for (uint32_t op = 0, from, to; op < graph->ops; op++)
 		gathers += moves(graph, op, COLLECTIVE_ALL_GATHER, &from, &to) ? csr_length(&graph->users, to) : 0;
 	size_t most = 2 * (storages + graph->ops + 3 * (gathers + 1) + 2 * (fsdp->layers + (size_t)1));
-	if (!(ROOM(fsdp->arena, fsdp->gather, gathers + 1) && ROOM(fsdp->arena, fsdp->group, gathers + 1) &&
-		ROOM(fsdp->arena, fsdp->sums, fsdp->layers + (size_t)1) && ROOM(fsdp->arena, fsdp->seen, storages) &&
-		ROOM(fsdp->arena, fsdp->stays, storages) && ROOM(fsdp->arena, fsdp->lower, storages) &&
-		ROOM(fsdp->arena, fsdp->upper, storages) && ROOM(fsdp->arena, fsdp->buffers.lower, most) &&
-		ROOM(fsdp->arena, fsdp->buffers.upper, most) && ROOM(fsdp->arena, fsdp->buffers.size, most) &&
-		ROOM(fsdp->arena, fsdp->buffers.stream, most)))
+	if (!(ROOMS(fsdp->arena, gathers + 1, fsdp->gather, fsdp->group) &&
+		ROOM(fsdp->arena, fsdp->sums, fsdp->layers + (size_t)1) && ROOMS(fsdp->arena, storages, fsdp->seen, fsdp->stays,
+		fsdp->lower, fsdp->upper) && ROOMS(fsdp->arena, most, fsdp->buffers.lower, fsdp->buffers.upper,
+		fsdp->buffers.size, fsdp->buffers.stream)))
 		return false;
 	FOR(s, graph->storages)
 		if (fsdp->step->first[s] != NONE) {

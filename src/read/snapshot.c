@@ -97,7 +97,7 @@ enum status snapshot_rows(struct buffers_csv *csv, struct error *error)
 {
 	static const char header[] = "id,lower,upper,size";
 	const struct buffers *buffers = &csv->buffers;
-	if (!(ROOM(&csv->arena, csv->row, (size_t)buffers->n + 1) && ROOM(&csv->arena, csv->id, (size_t)buffers->n + 1)))
+	if (!ROOMS(&csv->arena, (size_t)buffers->n + 1, csv->row, csv->id))
 		return fail_memory(error);
 	FOR(i, buffers->n) {
 		char text[ROW_MOST];

@@ -319,8 +319,7 @@ static enum status transform_read_pins(
 {
 	uint32_t *layer, *resident, *offload;
 	const char **type;
-	if (!(ROOM(arena, layer, job->scenario->pins) && ROOM(arena, resident, job->scenario->pins) &&
-		ROOM(arena, offload, job->scenario->pins) && ROOM(arena, type, job->scenario->pins)))
+	if (!ROOMS(arena, job->scenario->pins, layer, resident, offload, type))
 		return fail_memory(job->error);
 	FOR(i, job->scenario->pins) {
 		const struct pin *pin = &job->scenario->pin[i];

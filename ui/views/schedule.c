@@ -60,8 +60,8 @@ static enum status assign_lanes(struct order_schedule *schedule)
 	while (taken.size < problem->ops)
 		taken.size *= 2;
 	struct sized *list = NULL;
-	bool enough = ROOM(&scratch, taken.whole, 2 * (size_t)taken.size) &&
-		ROOM(&scratch, taken.some, 2 * (size_t)taken.size) && ROOM(&scratch, list, problem->items);
+	bool enough = ROOMS(&scratch, 2 * (size_t)taken.size, taken.whole, taken.some) &&
+		ROOM(&scratch, list, problem->items);
 	schedule->lanes = 0;
 	for (uint32_t i = 0; enough && i < problem->items; i++)
 		list[i] = (struct sized){ problem->size[i], i };
@@ -101,9 +101,8 @@ enum status schedule_of(const struct problem *problem, const uint32_t *order, st
 {
 	*schedule = (struct order_schedule){ .problem = problem };
 	struct arena *arena = &schedule->arena;
-	bool enough = ROOM(arena, schedule->order, problem->ops) && ROOM(arena, schedule->position, problem->ops) &&
-		ROOM(arena, schedule->live, problem->ops) && ROOM(arena, schedule->first, problem->items) &&
-		ROOM(arena, schedule->last, problem->items) && ROOM(arena, schedule->lane, problem->items);
+	bool enough = ROOMS(arena, problem->ops, schedule->order, schedule->position, schedule->live) &&
+		ROOMS(arena, problem->items, schedule->first, schedule->last, schedule->lane);
 	if (enough) {
 		COPY(schedule->order, order, problem->ops);
 		enough = schedule_evaluate(schedule) == OK;

@@ -128,8 +128,7 @@ static enum status buffers_csv_allocate(struct reader *reader, uint32_t rows)
 	struct buffers_csv *csv = reader->csv;
 	struct buffers *buffers = &csv->buffers;
 	struct arena *arena = &csv->arena;
-	bool done = ROOM(arena, csv->row, rows) && ROOM(arena, csv->id, rows) && ROOM(arena, csv->line, rows) &&
-		ROOM(arena, buffers->lower, rows) && ROOM(arena, buffers->upper, rows) && ROOM(arena, buffers->size, rows);
+	bool done = ROOMS(arena, rows, csv->row, csv->id, csv->line, buffers->lower, buffers->upper, buffers->size);
 	if (reader->at[COLUMN_ALIGNMENT] >= 0)
 		done &= (buffers->alignment = arena_alloc(arena, rows, sizeof *buffers->alignment)) != NULL;
 	if (reader->at[COLUMN_HINT] >= 0)

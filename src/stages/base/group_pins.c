@@ -88,8 +88,7 @@ enum status group_join(const struct buffers *buffers, const uint32_t *behind, st
 	struct buffers *made = &blocks->buffers;
 	*blocks = (struct group_blocks) { .block = arena_alloc(arena, n, sizeof *blocks->block),
 		.from = arena_alloc(arena, n, sizeof *blocks->from) };
-	if (!(ROOM(arena, made->lower, n) && ROOM(arena, made->upper, n) && ROOM(arena, made->size, n) &&
-		ROOM(arena, made->fixed, n) && next && blocks->block && blocks->from))
+	if (!(ROOMS(arena, n, made->lower, made->upper, made->size, made->fixed) && next && blocks->block && blocks->from))
 		return fail_memory(error);
 	FOR(i, n)
 		next[i] = NONE;

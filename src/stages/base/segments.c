@@ -94,10 +94,9 @@ enum status segments_order(const struct ordered *ordered, const struct laid_out 
 	struct arena *arena = &segments.arena;
 	uint32_t ops = ordered->problem.ops;
 	int64_t most = -1;
-	enum status status = ROOM(arena, segments.first, ordered->problem.items) &&
-			ROOM(arena, segments.last, ordered->problem.items) && ROOM(arena, segments.next, ops) &&
-			ROOM(arena, segments.position, ops) && ROOM(arena, segments.laid_out.first, laid_out->items) &&
-			ROOM(arena, segments.laid_out.last, laid_out->items) ? OK : NO_MEMORY;
+	enum status status = ROOMS(arena, ordered->problem.items, segments.first, segments.last) &&
+		ROOMS(arena, ops, segments.next, segments.position) && ROOMS(arena, laid_out->items, segments.laid_out.first,
+		segments.laid_out.last) ? OK : NO_MEMORY;
 	if (status == OK) {
 		COPY(segments.laid_out.first, laid_out->first, laid_out->items);
 		COPY(segments.laid_out.last, laid_out->last, laid_out->items);

@@ -170,7 +170,7 @@ static enum status run_order(
 static enum status stages_evaluate(struct ordered *ordered)
 {
 	const struct problem *problem = &ordered->problem;
-	NEED(ROOM(&ordered->arena, ordered->live, problem->ops) && ROOM(&ordered->arena, ordered->position, problem->ops));
+	NEED(ROOMS(&ordered->arena, problem->ops, ordered->live, ordered->position));
 	int64_t peak = problem_peak(problem, ordered->result.order, ordered->live, &ordered->peak_position);
 	ordered->program_peak = problem_peak(problem, problem->program, NULL, NULL);
 	FOR(i, problem->ops)
@@ -366,8 +366,7 @@ static enum status collect_buffers(
 	struct buffers *buffers = &input->buffers;
 	FOR(item, laid_out->items)
 		items += laid_out->first[item] != NONE;
-	NEED(ROOM(&input->arena, buffers->lower, items) && ROOM(&input->arena, buffers->upper, items) &&
-		ROOM(&input->arena, buffers->size, items) && ROOM(&input->arena, input->item, items) &&
+	NEED(ROOMS(&input->arena, items, buffers->lower, buffers->upper, buffers->size, input->item) &&
 		ROOM(&input->arena, input->buffer, storages));
 	FOR(item, laid_out->items) {
 		bool there = laid_out->first[item] != NONE;

@@ -293,8 +293,8 @@ struct graph *offload_again(struct stage_context *stage, const struct scenario *
 		arena_alloc(&arena, storages, sizeof *reruns.first) };
 	uint32_t *came = NULL;
 	bool *wanted = NULL;
-	enum status status = ROOM(&arena, came, found->storages) && ROOM(&arena, wanted, storages) &&
-		ROOM(&arena, choosing.window, storages) && reruns.later && reruns.first ? OK : NO_MEMORY;
+	enum status status = ROOM(&arena, came, found->storages) && ROOMS(&arena, storages, wanted, choosing.window) &&
+		reruns.later && reruns.first ? OK : NO_MEMORY;
 	if (status == OK) {
 		read_reruns(fitted, found, came, &reruns);
 		FOR(op, found->ops)
@@ -328,7 +328,7 @@ struct graph *offload_choose(struct stage_context *stage, const struct scenario 
 	struct recompute_reruns reruns = { arena_alloc(&arena, ops, sizeof *reruns.later),
 		arena_alloc(&arena, storages, sizeof *reruns.first) };
 	bool *wanted = NULL;
-	enum status status = ROOM(&arena, wanted, storages) && ROOM(&arena, choosing.window, storages) && reruns.later &&
+	enum status status = ROOMS(&arena, storages, wanted, choosing.window) && reruns.later &&
 		reruns.first ? fit_offload_choose(&choosing, solver, wanted, &reruns, &best) : fail_memory(error);
 	arena_free(&arena);
 	if (status == OK && best.windows > 0)

@@ -67,9 +67,8 @@ static bool plan_time_find_costs(struct timing *timing)
 	FOR(op, ops)
 		host |= plan_time_host(timing->graph, op, &ignored);
 	costs->axes = (timing->sharded ? timing->sharded->sharding.mesh.axes : 0) + 2u * host;
-	if (!(ROOM(&timing->arena, costs->stream, ops) && ROOM(&timing->arena, costs->time, ops) &&
-			ROOM(&timing->arena, costs->layer, ops) && ROOM(&timing->arena, costs->inside, (size_t)ops * costs->axes) &&
-			ROOM(&timing->arena, timing->limit, ops)) ||
+	if (!(ROOMS(&timing->arena, ops, costs->stream, costs->time, costs->layer, timing->limit) &&
+		ROOM(&timing->arena, costs->inside, (size_t)ops * costs->axes)) ||
 		(timing->sharded && blocks_find(timing->sharded->shared->graph, &timing->blocks) != OK))
 		return false;
 	enum status status = OK;

@@ -59,9 +59,8 @@ static enum status pipeline_fit_begin(struct choosing *choosing)
 	const struct graph *device = choosing->device;
 	struct arena *arena = &choosing->arena;
 	TRY(pipeline_flow_find(&choosing->pipelined->cut, &choosing->flow, choosing->error));
-	if (!(ROOM(arena, choosing->sent, device->storages) && ROOM(arena, choosing->forward, device->ops) &&
-		ROOM(arena, choosing->fixed, device->storages) && ROOM(arena, choosing->state, device->storages) &&
-		ROOM(arena, choosing->chosen, device->storages) && ROOM(arena, choosing->paid, device->ops)))
+	if (!(ROOMS(arena, device->storages, choosing->sent, choosing->fixed, choosing->state, choosing->chosen) &&
+		ROOMS(arena, device->ops, choosing->forward, choosing->paid)))
 		return fail_memory(choosing->error);
 	memset(choosing->state, RECOMPUTE_KEEP, device->storages);
 	pipeline_fit_fix_storages(choosing);
@@ -151,10 +150,8 @@ static bool pipeline_fit_describe(struct choosing *choosing, uint32_t rank, stru
 	const struct recompute_input *input = &choosing->fit->fitted->input;
 	struct arena *arena = &step->arena;
 	struct rank_traits of = { .flush = NONE };
-	if (!(ROOM(arena, of.time, graph->ops) && ROOM(arena, of.sure, graph->ops) &&
-		ROOM(arena, of.copies, graph->storages) && ROOM(arena, of.traits, graph->ops) &&
-		ROOM(arena, of.fixed, graph->storages) && ROOM(arena, of.forward, graph->ops) &&
-		ROOM(arena, step->storage, graph->storages)))
+	if (!(ROOMS(arena, graph->ops, of.time, of.sure, of.traits, of.forward) &&
+		ROOMS(arena, graph->storages, of.copies, of.fixed, step->storage)))
 		return false;
 	FOR(op, graph->ops)
 		fit_describe_op(choosing, graph, op, &of);

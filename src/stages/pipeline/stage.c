@@ -358,8 +358,7 @@ static enum status build_ranks(struct piping *piping)
 	struct in_flight *in_flight = NULL;
 	struct kept_bytes *kept = NULL;
 	uint64_t *shape = NULL;
-	NEED(ROOM(&piping->arena, in_flight, pieces) && ROOM(&piping->arena, kept, pieces) &&
-		ROOM(&piping->arena, shape, pipelined->ranks));
+	NEED(ROOMS(&piping->arena, pieces, in_flight, kept) && ROOM(&piping->arena, shape, pipelined->ranks));
 	FOR(k, pieces)
 		pipelined->piece[k].in_flight = in_flight[k] = piece_in_flight(piping, k);
 	FOR(r, pipelined->ranks) {

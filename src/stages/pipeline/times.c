@@ -84,9 +84,8 @@ enum status rank_clock_find(const struct pipeline_cut *cut, const struct step_co
 	*clock = (struct rank_clock) { .pieces = rank == NONE ? cut->pieces : cut->pieces / cut->ranks };
 	uint32_t *order;
 	bool *apart;
-	NEED(ROOM(&scratch, order, graph->ops) && ROOM(&scratch, apart, graph->ops) &&
-		ROOM(&scratch, own.time, graph->ops) && ROOM(&scratch, own.inside, (size_t)graph->ops * costs->axes) &&
-		ROOM(&clock->arena, clock->segment, graph->ops));
+	NEED(ROOMS(&scratch, graph->ops, order, apart, own.time) && ROOM(&scratch, own.inside,
+		(size_t)graph->ops * costs->axes) && ROOM(&clock->arena, clock->segment, graph->ops));
 	FOR(op, graph->ops)
 		clock->segment[op] = times_segment(cut, rank, clock->pieces, op);
 	times_leave_out(cut, costs, rank, updates, &own, apart);
