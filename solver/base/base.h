@@ -187,6 +187,8 @@ static inline uint32_t csr_length(const struct csr *csr, uint32_t row)
 #define COPY(to, from, count) memcpy(to, from, (count) * sizeof *(to))
 #define CLEAR(list, count) memset(list, 0, (count) * sizeof *(list))
 #define PRINT_TO(text, ...) snprintf(text, sizeof(text), __VA_ARGS__) /* an array */
+/* Room for what a function writes, "char *text, size_t size": it ends with the block around. */
+#define TEXT(size) (char[size]){ 0 }, size
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 /* the places of a row's items: FOR_ROW(i, &graph->pred, op) use(graph->pred.item[i]); */
 #define FOR_ROW(i, csr, row) for (uint32_t i = (csr)->start[row]; i < (csr)->start[(row) + 1]; i++)

@@ -134,7 +134,6 @@ static enum status check_verdict(struct check *check)
 	struct buffers buffers = { 0 };
 	OWN(arena) room = { 0 };
 	const json_t *note;
-	char text[VERDICT_TEXT];
 	size_t i;
 	bool fully_shard = false;
 	if (check->as_planned)   /* the step isn't simulated */
@@ -162,8 +161,8 @@ static enum status check_verdict(struct check *check)
 	TRY(check_ledger(check, &verdict));
 	TRY(check_verdict_expect(check, "needed_bytes", verdict.needed));
 	TRY(check_fits(check, &verdict));
-	TRY(asked_words(check, "allocator", knob_text(K_allocator, verdict.allocator, text, sizeof text)));
-	TRY(asked_words(check, "verdict", verdict_text(&verdict, text, sizeof text)));
+	TRY(asked_words(check, "allocator", knob_text(K_allocator, verdict.allocator, TEXT(VERDICT_TEXT))));
+	TRY(asked_words(check, "verdict", verdict_text(&verdict, TEXT(VERDICT_TEXT))));
 	check_passed(check, "what the plan needs in each allocator over three steps, part by part, and whether that fits");
 	return OK;
 }
@@ -252,13 +251,12 @@ static enum status read_knob(struct check *check, enum knob_id id, const json_t 
 	const char *text = json_string_value(value);
 	int64_t number = json_integer_value(value);
 	bool words = knob->type == KNOB_CHOICE || knob->type == KNOB_SWITCH;
-	char canonical[64];
 	if (json_is_integer(value) && !words && number >= knob->minimum && number <= knob->maximum) {
 		scenario_put(&check->scenario, id, number);
 		return OK;
 	}
 	if (text && knob_parse(id, text, &number, NULL) == OK && (words || number == KNOB_GIVEN)
-	    && strcmp(knob_text(id, number, canonical, sizeof canonical), text) == 0) {
+	    && strcmp(knob_text(id, number, TEXT(64)), text) == 0) {
 		scenario_put(&check->scenario, id, number);
 		return OK;
 	}
@@ -285,13 +283,12 @@ static enum status asked_read_pins(struct check *check, const json_t *pins)
 {
 	const json_t *pin;
 	size_t i;
-	char text[512];
 	if (!json_is_array(pins))
 		return refuse(check->error, "not a plan file: scenario.pins is not a list");
 	json_array_foreach(pins, i, pin) {
 		TRY(json_is_string(pin) ? scenario_pin(&check->scenario, json_string_value(pin), check->error)
 			: refuse(check->error, "the plan's pins must be strings"));
-		if (strcmp(pin_text(&check->scenario.pin[i], text, sizeof text), json_string_value(pin)) != 0)
+		if (strcmp(pin_text(&check->scenario.pin[i], TEXT(512)), json_string_value(pin)) != 0)
 			return refuse(check->error, "not a plan file: pin %zu is not written as pins are", i + 1);
 		if (check->scenario.pin[i].kind == PIN_SCHEDULE)
 			TRY(asked_take_schedule(check, &check->scenario.pin[i]));
@@ -328,13 +325,12 @@ enum status check_fit(struct check *check)
 {
 	const char *order = json_string_value(check_member(check, "order", "strategy")),
 			   *layout = json_string_value(check_member(check, "layout", "strategy"));
-	char word[64];
-	if (!order || strcmp(order, knob_text(K_order, check->asked.value[K_order], word, sizeof word)) != 0)
+	if (!order || strcmp(order, knob_text(K_order, check->asked.value[K_order], TEXT(64))) != 0)
 		return check_wrong(check, "order.strategy is not the scenario's");
-	if (!layout || strcmp(layout, knob_text(K_layout, check->asked.value[K_layout], word, sizeof word)) != 0)
+	if (!layout || strcmp(layout, knob_text(K_layout, check->asked.value[K_layout], TEXT(64))) != 0)
 		return check_wrong(check, "layout.strategy is not the scenario's");
 	const char *split = json_string_value(check_member(check, "shard", "strategy"));
-	if (!split || strcmp(split, knob_text(K_strategy, check->asked.value[K_strategy], word, sizeof word)) != 0)
+	if (!split || strcmp(split, knob_text(K_strategy, check->asked.value[K_strategy], TEXT(64))) != 0)
 		return check_wrong(check, "shard.strategy is not the scenario's");
 	return check_verdict(check);
 }

@@ -324,9 +324,8 @@ static enum status check_train(struct check *check, const struct graph *before, 
 
 static enum status check_optimizer(struct check *check, const struct graph *before, const struct graph *after)
 {
-	char word[32];
 	bool autocast = strcmp(
-		knob_text(K_precision, check->scenario.value[K_precision], word, sizeof word), "autocast") == 0;
+		knob_text(K_precision, check->scenario.value[K_precision], TEXT(32)), "autocast") == 0;
 	return values_check(check, check->rules, before, after, (autocast ? VALUES_TWINS | VALUES_FORMATS : 0) |
 		VALUES_CASTS | VALUES_UPDATES | (check->scenario.value[K_accumulation] > 1 ? VALUES_SUMS : 0));
 }

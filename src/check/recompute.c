@@ -250,9 +250,8 @@ static enum status check_recompute_check_bound(struct check *check, const struct
 /* Whose choice it is, and what it sends away. */
 static enum status check_recompute_check_words(struct check *check, const struct fitted *fitted)
 {
-	char word[64];
 	const char *strategy = json_string_value(check_member(check, "recompute", "strategy"));
-	if (!strategy || strcmp(strategy, knob_text(K_recompute, check->asked.value[K_recompute], word, sizeof word)) != 0)
+	if (!strategy || strcmp(strategy, knob_text(K_recompute, check->asked.value[K_recompute], TEXT(64))) != 0)
 		return check_wrong(check, "recompute.strategy is not the scenario's");
 	TRY(fitted->away > 0 ? check_expect(check, "recompute", "offloaded", fitted->away) : OK);
 	return fitted->away > 0 ? check_expect(check, "recompute", "offloaded_bytes", fitted->moved) : OK;

@@ -105,7 +105,6 @@ static enum status check_annotations(const json_t *shard, const struct sharded *
 	const struct mesh *mesh = &sharded->sharding.mesh;
 	const json_t *annotations = json_object_get(shard, "annotations");
 	size_t count = 0;
-	char text[400];
 	FOR(t, units->graph->tensors) {
 		struct placement placement = sharded->sharding.produced[t];
 		const char *name = units->graph->tensor[t].name;
@@ -113,9 +112,9 @@ static enum status check_annotations(const json_t *shard, const struct sharded *
 			continue;
 		const json_t *row = json_object_get(annotations, name);
 		count++;
-		if (!is_text(row, "dtensor", sharding_dtensor(units, mesh, t, placement, text, sizeof text))
-		    || !is_text(row, "partition_spec", sharding_partition_spec(units, mesh, t, placement, text, sizeof text))
-		    || !is_text(row, "hlo", sharding_hlo(units, mesh, t, placement, text, sizeof text)))
+		if (!is_text(row, "dtensor", sharding_dtensor(units, mesh, t, placement, TEXT(400)))
+		    || !is_text(row, "partition_spec", sharding_partition_spec(units, mesh, t, placement, TEXT(400)))
+		    || !is_text(row, "hlo", sharding_hlo(units, mesh, t, placement, TEXT(400))))
 			return fail(error, INFEASIBLE, "shard.annotations: what is said of \"%.100s\" is not its placement", name);
 	}
 	return json_object_size(annotations) == count

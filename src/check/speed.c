@@ -128,12 +128,11 @@ static enum status expect_work(struct check *check, int64_t work)
 /* What times rest on. */
 static enum status expect_source(struct check *check)
 {
-	char text[700];
 	const char *said = json_string_value(check_member(check, "speed", "rests_on"));
 	const char *software = json_string_value(check_member(check, "speed", "software"));
 	if (!software || strcmp(software, device_software(&check->asked)) != 0)
 		return check_wrong(check, "speed.software must be \"%s\"", device_software(&check->asked));
-	return check_words(check, "speed.rests_on", said, device_reached_text(&check->asked, text, sizeof text));
+	return check_words(check, "speed.rests_on", said, device_reached_text(&check->asked, TEXT(700)));
 }
 
 /* Of a step that isn't split: simulated in the file's order. Else as the file has it, which was verified; but for

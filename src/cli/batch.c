@@ -161,11 +161,10 @@ struct plan *batch_plan(struct graph *graph, const char *path, const struct scen
 int plan_exit(const struct plan *plan)
 {
 	struct verdict verdict = plan_verdict(plan);
-	char text[VERDICT_TEXT];
 	if (plan->limited)
 		complain_line("cut short: a better plan may exist");
 	if (!fits_runs(verdict.fits)) {
-		complain_line("%s", verdict_text(&verdict, text, sizeof text));
+		complain_line("%s", verdict_text(&verdict, TEXT(VERDICT_TEXT)));
 		return batch_signal() ? batch_signal() : EXIT_CONSTRAINT;
 	}
 	return batch_signal();

@@ -16,20 +16,20 @@ static const struct free_member FREE[] = { { NULL, NULL } }; /* none: all follow
 
 void fit_write_asked(struct json *json, const struct scenario *scenario, const struct fit_asked *asked)
 {
-	char text[512], word[600];
+	char word[600];
 	OWN(scenario) usual;
 	scenario_init(&usual);
 	json_open_object(json, "asked");
 	json_open_array(json, "set");
 	FOR_INT(id, KNOB_COUNT)
 		if (scenario->value[id] != usual.value[id]) {
-			PRINT_TO(word, "%s=%s", knobs[id].name, knob_text(id, scenario->value[id], text, sizeof text));
+			PRINT_TO(word, "%s=%s", knobs[id].name, knob_text(id, scenario->value[id], TEXT(512)));
 			json_write_text(json, NULL, word);
 		}
 	json_close(json);
 	json_open_array(json, "pins");
 	FOR(i, scenario->pins)
-		json_write_text(json, NULL, pin_text(&scenario->pin[i], text, sizeof text));
+		json_write_text(json, NULL, pin_text(&scenario->pin[i], TEXT(512)));
 	json_close(json);
 	json_write_integer(json, "devices", asked->devices);
 	if (asked->most != KNOB_COUNT)

@@ -161,7 +161,7 @@ static const struct fit_way *fit_command_least(const struct fit_list *list)
 /* Changes that can't be, those of one reason together. */
 static void fit_command_print_impossible(FILE *file, const struct fit_list *list)
 {
-	char text[1000], safe[512];
+	char text[1000];
 	FOR(i, list->ways) {
 		const struct fit_way *way = list->way;
 		struct words words = { text, sizeof text, 0 };
@@ -171,7 +171,7 @@ static void fit_command_print_impossible(FILE *file, const struct fit_list *list
 					break;
 				words_add(&words, "%s%s", words.at ? ", " : "", fit_set(&way[j]));
 			}
-		words_add(&words, ": %s", text_clean(way[i].reason, safe, sizeof safe));
+		words_add(&words, ": %s", text_clean(way[i].reason, TEXT(512)));
 		if (*text != ':')
 			words_print(file, "not possible:", 19, text);
 	}
@@ -220,13 +220,13 @@ static void print_frees(FILE *file, const struct fit_list *list)
 /* The op that forbids the step as it is, whatever runs again. */
 static void fit_command_print_proof(FILE *file, const struct fit_list *list)
 {
-	char safe[512], text[1200];
+	char text[1200];
 	if (!*list->proof.op)
 		return;
 	PRINT_TO(text, "no recomputation and no order helps: what %s alone reads and writes, with what must be there, is "
-				   "above the cap", text_clean(list->proof.op, safe, sizeof safe));
+				   "above the cap", text_clean(list->proof.op, TEXT(512)));
 	words_print(file, "", 0, text);
-	PRINT_TO(text, "its operands, and what is there all along: %s. %s", text_clean(list->proof.holds, safe, sizeof safe),
+	PRINT_TO(text, "its operands, and what is there all along: %s. %s", text_clean(list->proof.holds, TEXT(512)),
 		list->proof.advice);
 	words_print(file, "", 0, text);
 }
@@ -234,14 +234,14 @@ static void fit_command_print_proof(FILE *file, const struct fit_list *list)
 /* Where nothing fits: what each kind of change takes off, and where something would. */
 static void fit_command_print_none(FILE *file, const struct fit_list *list)
 {
-	char text[1200], options[2 * FIT_SET_SIZE] = "";
+	char text[1200];
 	const struct fit_way *least = fit_command_least(list);
 	fit_command_print_proof(file, list);
 	fprintf(file, "no change fits%s; the nearest first\n", list->limited ? " so far" : "");
 	print_frees(file, list);
 	if (least) {
 		PRINT_TO(text, "%s: %s, %s", least->planned ? "fits" : "may fit", BYTES(least->came.needs),
-			options_text(least->set, options, sizeof options));
+			options_text(least->set, TEXT(2 * FIT_SET_SIZE)));
 		words_print(file, "the least limit at which one", 29, text);
 	}
 }
@@ -352,7 +352,6 @@ void fit_write_json(
 	FILE *file, const struct scenario *scenario, const struct fit_asked *asked, const struct fit_list *list)
 {
 	struct json json = { .stream = file };
-	char reached[800];
 	json_open_object(&json, NULL);
 	fit_write_asked(&json, scenario, asked);
 	json_write_integer(&json, "memory_bytes", list->budget);
@@ -360,7 +359,7 @@ void fit_write_json(
 	json_write_bool(&json, "as_captured", list->captured);
 	json_write_integer(&json, "needed_bytes", list->base.needs);
 	json_write_decimal(&json, "step_seconds", list->base.step, 12);
-	json_write_text(&json, "rests_on", device_reached_text(scenario, reached, sizeof reached));
+	json_write_text(&json, "rests_on", device_reached_text(scenario, TEXT(800)));
 	json_write_real(&json, "deviation", device_deviation(scenario) / 1e3, 3);
 	if (*list->base.guesses)
 		json_write_text(&json, "guesses", list->base.guesses);

@@ -12,7 +12,7 @@
 
 static void print_most(FILE *file, const struct scenario *scenario, enum knob_id knob, const struct fit_most *most)
 {
-	char cap[32], safe[512], clock[DEVICE_CLOCK_TEXT];
+	char cap[32], clock[DEVICE_CLOCK_TEXT];
 	bytes_text(most->budget, cap, sizeof cap);
 	if (most->most > 0)
 		fprintf(file, "the largest that fits%s: --set %s=%" PRId64 ": %s of %s, a step %.4g ms%s%s%s\n",
@@ -26,7 +26,7 @@ static void print_most(FILE *file, const struct scenario *scenario, enum knob_id
 			BYTES(most->after.needs), *most->after.guesses ? "; " : "", most->after.guesses);
 	else if (most->next > 0)
 		fprintf(file, "--set %s=%" PRId64 " can't be planned: %s\n", knobs[knob].name, most->next,
-			text_clean(most->reason, safe, sizeof safe));
+			text_clean(most->reason, TEXT(512)));
 }
 
 static void write_most(
@@ -100,15 +100,14 @@ static void write_devices(FILE *file, const struct scenario *scenario, const str
 {
 	const struct fit_device *first = fit_most_command_smallest(device, devices);
 	struct json json = { .stream = file };
-	char name[64];
 	json_open_object(&json, NULL);
 	fit_write_asked(&json, scenario, asked);
-	json_write_text(&json, "smallest", first ? knob_text(K_device, first->device, name, sizeof name) : NULL);
+	json_write_text(&json, "smallest", first ? knob_text(K_device, first->device, TEXT(64)) : NULL);
 	json_open_array(&json, "devices");
 	FOR(i, devices) {
 		json_new_line(&json, 1);
 		json_open_object(&json, NULL);
-		json_write_text(&json, "device", knob_text(K_device, device[i].device, name, sizeof name));
+		json_write_text(&json, "device", knob_text(K_device, device[i].device, TEXT(64)));
 		json_write_integer(&json, "memory_bytes", device[i].memory);
 		json_write_bool(&json, "planned", device[i].planned);
 		if (device[i].planned) {

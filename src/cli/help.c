@@ -68,14 +68,14 @@ void help_print_knobs(void)
 
 void help_print_knob(int id)
 {
-	char word[64], head[80], text[300];
+	char word[64], head[80];
 	printf("--set %s=VALUE\n", knobs[id].name);
 	cli_help_print_knob(id);
 	for (int i = 0; knobs[id].type == KNOB_CHOICE && knob_word(knobs[id].words, i, word, sizeof word); i++) {
 		PRINT_TO(head, "  %s", word);
 		words_print(stdout, head, WORD_COLUMN,
-			id == K_device ? device_text((enum device)i, false, text, sizeof text)
-			: knob_word_help(id, i, text, sizeof text));
+			id == K_device ? device_text((enum device)i, false, TEXT(300))
+			: knob_word_help(id, i, TEXT(300)));
 	}
 }
 
@@ -85,7 +85,7 @@ bool help_print_device(const char *name)
 	struct scenario scenario;
 	int64_t device;
 	struct error error;
-	char head[120], text[700];
+	char head[120];
 	if (strcmp(name, "none") == 0 || knob_parse(K_device, name, &device, &error) != OK)
 		return false;
 	scenario_init(&scenario);
@@ -98,18 +98,18 @@ bool help_print_device(const char *name)
 		words_print(stdout, "", 6, figure[i].why);
 	}
 	words_print(stdout, "data sheet:", 6, device_sheet_source((enum device)device));
-	words_print(stdout, "what is reached of it:", 6, device_reached_text(&scenario, text, sizeof text));
+	words_print(stdout, "what is reached of it:", 6, device_reached_text(&scenario, TEXT(700)));
 	for (int i = SOFTWARE_GIVEN + 1; i < SOFTWARE_COUNT; i++) {
 		scenario_put(&scenario, K_software, i);
 		PRINT_TO(head, "with software=%s:", software_name((enum software)i));
 		if (profile_measured((enum device)device, (enum software)i))
-			words_print(stdout, head, 6, device_reached_text(&scenario, text, sizeof text));
+			words_print(stdout, head, 6, device_reached_text(&scenario, TEXT(700)));
 	}
 	struct device_preset preset = device_preset((enum device)device);
 	puts("as lines of a device file (device=@FILE):");
 	for (int i = FIGURE_NAME + 1; i < FIGURE_COUNT; i++)
 		printf("      %s=%s\n", figure_name((enum figure_id)i),
-			figure_text((enum figure_id)i, &preset, text, sizeof text));
+			figure_text((enum figure_id)i, &preset, TEXT(700)));
 	scenario_done(&scenario);
 	return true;
 }

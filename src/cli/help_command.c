@@ -255,16 +255,15 @@ int help_no_command(const char *word)
 
 bool help_misspelt(const char *word, bool help)
 {
-	char text[120];
 	if (*word == '-' || access(word, F_OK) == 0 || strpbrk(word, "./"))
 		return false;
-	return help || *nearest_word(word, false, text, sizeof text) || *option_text(word, text, sizeof text);
+	return help || *nearest_word(word, false, TEXT(120)) || *option_text(word, TEXT(120));
 }
 
 int help_command(int argc, char **argv)
 {
 	static char option[] = "--help";
-	char text[200], near[120];
+	char text[200];
 	struct words words = { text, sizeof text, 0 };
 	*text = '\0';
 	for (int i = 1; i < argc; i++)
@@ -279,7 +278,7 @@ int help_command(int argc, char **argv)
 				return subcommands[i].run(2, (char *[]){ argv[1], option, NULL });
 		if (!print_word(text))
 			return usage_error("help", "no command, knob, device or word %s%s", text,
-				nearest_word(text, true, near, sizeof near));
+				nearest_word(text, true, TEXT(120)));
 	}
 	return EXIT_FINE;
 }

@@ -153,14 +153,13 @@ static void say_why(const char *path, const struct buffers_csv *csv, const struc
 	const struct error *error)
 {
 	const struct layout_clash *clash = &layout->clash;
-	char reason[300];
 	if (clash->buffer[0] == NONE) {
 		complain_line("%s: %s", path, error->text);
 		return;
 	}
 	struct slice a = csv->id[clash->buffer[0]], b = csv->id[clash->buffer[1]];
 	complain_line("%s: %.*s and %.*s %s", path, (int)a.length, a.text, (int)b.length, b.text,
-		layout_clash_text(clash, reason, sizeof reason));
+		layout_clash_text(clash, TEXT(300)));
 }
 
 static int fail_input(const char *path, enum status status, const struct error *error)

@@ -88,7 +88,7 @@ static const char *options_command_name(enum subcommand_id command)
 /* Says that unknown option, and which comes nearest: "--vieuw", or that it is a knob: "--memory". */
 static int say_unknown(const char *command, const char *word, const struct taken *taken)
 {
-	char name[64], text[120];
+	char name[64];
 	struct nearest nearest = { .wanted = name };
 	bool sets = false;
 	PRINT_TO(name, "%.*s", (int)strcspn(word, "="), word);
@@ -100,7 +100,7 @@ static int say_unknown(const char *command, const char *word, const struct taken
 		return usage_error(command, "--%s: unknown option; it is a knob: --set %s=VALUE", name, name);
 	if (strcmp(name, "lora") == 0)
 		return usage_error(command, "--lora: unknown option; adapters are the model's, as in llama3-8b:lora=16");
-	return usage_error(command, "--%s: unknown option%s", name, nearest_text(&nearest, "--", text, sizeof text));
+	return usage_error(command, "--%s: unknown option%s", name, nearest_text(&nearest, "--", TEXT(120)));
 }
 
 /* How many options begin with the word, up to its '='. */
@@ -133,14 +133,14 @@ static int say_wrong(const char *command, int letter, const char *word, const st
 
 void command_line_help(enum subcommand_id command)
 {
-	char name[NAME_SIZE], text[2 * NAME_SIZE + 8], letter[8], head[2 * NAME_SIZE + 20];
+	char text[2 * NAME_SIZE + 8], letter[8], head[2 * NAME_SIZE + 20];
 	FOR_INT(i, option_row_count) {
 		const struct option_row *row = &option_rows[i];
 		if (!(row->commands >> command & 1) || !row->help)
 			continue;
 		PRINT_TO(letter, row->letter ? "-%c, " : "    ", row->letter);
 		bool optional = row->value && *row->value == '=';
-		PRINT_TO(text, "--%s%s%s%s", option_name(row, name, sizeof name),
+		PRINT_TO(text, "--%s%s%s%s", option_name(row, TEXT(NAME_SIZE)),
 			optional ? "["
 			: row->value ? " "
 			: "",
@@ -173,9 +173,8 @@ static void print_help(const struct command_line *line)
 /* How a graph is read: every command that reads one has these. */
 static int take_reading(struct command_line *line, int row, const char *value)
 {
-	char name[NAME_SIZE];
 	struct error error = { 0 };
-	if (read_options_take(&line->reading, option_name(&option_rows[row], name, sizeof name), value, &error) != OK)
+	if (read_options_take(&line->reading, option_name(&option_rows[row], TEXT(NAME_SIZE)), value, &error) != OK)
 		return usage_error(options_command_name(line->command), "%s", error.text);
 	return EXIT_FINE;
 }
@@ -325,11 +324,11 @@ int command_line_parse(struct command_line *line, int argc, char **argv)
 int option_number(
 	const struct command_line *line, int row, const char *value, int64_t least, int64_t most, int64_t *number)
 {
-	char *end, name[NAME_SIZE];
+	char *end;
 	long long got = strtoll(value, &end, 10);
 	if (end == value || *end || got < least || got > most)
 		return usage_error(options_command_name(line->command), "--%s %s: expected a number from %lld to %lld",
-			option_name(&option_rows[row], name, sizeof name), value, (long long)least, (long long)most);
+			option_name(&option_rows[row], TEXT(NAME_SIZE)), value, (long long)least, (long long)most);
 	*number = got;
 	return EXIT_FINE;
 }
@@ -337,7 +336,7 @@ int option_number(
 int option_word(
 	const struct command_line *line, int row, const char *value, const char *const *words, int count, int *index)
 {
-	char text[200] = "", name[NAME_SIZE];
+	char text[200] = "";
 	struct words list = { text, sizeof text, 0 };
 	if ((*index = name_index(words, count, value)) >= 0)
 		return EXIT_FINE;
@@ -348,5 +347,5 @@ int option_word(
 			: ", ",
 			words[i]);
 	return usage_error(options_command_name(line->command), "--%s %s: expected %s",
-		option_name(&option_rows[row], name, sizeof name), value, text);
+		option_name(&option_rows[row], TEXT(NAME_SIZE)), value, text);
 }

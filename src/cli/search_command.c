@@ -143,14 +143,14 @@ static void print_variants(FILE *file, const struct config_list *list, const str
 static void print_entry(const struct search *search, FILE *file, uint32_t number, const struct config_list *list,
 	const struct config_entry *entry, int64_t batch)
 {
-	char text[200], planned[64], line[24000];
+	char planned[64];
 	const struct config_result *result = &entry->result;
 	fprintf(file, "%4u  %9.4f s  %8.2f GiB  %s  %8.2f  %8.2f  %5.1f%%  %s %s\n      %s\n", number,
 		(double)result->time / 1e12, gib(result->worst.total),
 		planned_text(&entry->planned, planned, sizeof planned), gib(result->first.total),
 		gib(result->last.total), 100.0 * (double)result->bubble / (double)(result->time ? result->time : 1),
-		entry->front ? "*" : " ", config_text(&entry->config, text, sizeof text),
-		plan_line(search, &entry->config, batch, line, sizeof line));
+		entry->front ? "*" : " ", config_text(&entry->config, TEXT(200)),
+		plan_line(search, &entry->config, batch, TEXT(24000)));
 	if (entry->variants > 0)
 		print_variants(file, list, entry);
 	if (result->host > 0)
@@ -305,14 +305,13 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 	struct control *control, struct error *error)
 {
 	const struct config_entry *least = &list->entry[0];
-	char text[300];
 	struct config_list others = { 0 };
 	int64_t bytes;
 	const char *part = config_biggest(&least->result.worst, &bytes);
 	if (least->planned.known)
 		fprintf(file, "also planned: the least of them needs %.2f GiB\n", gib(least_planned(list)));
 	fprintf(file, "least memory, estimated: %s: rank %u needs %.2f GiB, %.2f GiB too much; the most are %s, %.2f GiB\n",
-		config_text(&least->config, text, sizeof text), least->result.worst_rank, gib(least->result.worst.total),
+		config_text(&least->config, TEXT(300)), least->result.worst_rank, gib(least->result.worst.total),
 		gib(least->result.worst.total - search->request.machine.memory), part, gib(bytes));
 	print_memory(file, "worst rank", &least->result.worst);
 	struct config_request request = search->request;
@@ -329,7 +328,7 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 	uint32_t nearest = status == OK ? config_nearest(&others, &least->config) : NONE;
 	if (nearest != NONE) {
 		fprintf(file, "the smallest change that fits, estimated: %s\n",
-			config_changes(&least->config, &others.entry[nearest].config, text, sizeof text));
+			config_changes(&least->config, &others.entry[nearest].config, TEXT(300)));
 		print_entry(search, file, nearest + 1, &others, &others.entry[nearest], request.batch);
 	}
 	config_list_free(&others);
@@ -387,7 +386,6 @@ static json_t *tie_json(const struct search *search, const struct config_list *l
 static json_t *entry_json(const struct search *search, const struct config_list *list, uint32_t number)
 {
 	const struct config_entry *entry = &list->entry[number];
-	char line[24000];
 	const struct config *config = &entry->config;
 	const struct config_result *result = &entry->result;
 	double tokens = (double)tokens_of(search) * 1e12 / (double)(result->time > 0 ? result->time : 1) /
@@ -409,14 +407,13 @@ static json_t *entry_json(const struct search *search, const struct config_list 
 		"planned", planned_json(&entry->planned), "tokens_per_second_and_device",
 		tokens > 0 ? json_real(tokens) : json_null(), "mfu", result->mfu > 0 ? json_real(result->mfu) : json_null(),
 		"plan",
-		config_has_plan(config) ? json_string(plan_line(search, config, search->request.batch, line, sizeof line))
+		config_has_plan(config) ? json_string(plan_line(search, config, search->request.batch, TEXT(24000)))
 		: json_null());
 }
 
 static enum status print_json(const struct search *search, FILE *file, const struct config_list *list)
 {
 	const struct config_request *request = &search->request;
-	char assumed[2000], reached[700];
 	json_t *entries = json_array();
 	for (uint32_t i = 0; i < list->entries && i < search->top; i++)
 		json_array_append_new(entries, entry_json(search, list, i));
@@ -426,8 +423,8 @@ static enum status print_json(const struct search *search, FILE *file, const str
 			json_array_append_new(entries, entry_json(search, list, i));
 	json_t *root = json_pack("{ss ss sf ss ss si si sI sI si si si si sf so sb si si sf}", "model", search->name,
 		"software", device_software(&search->scenario), "deviation", device_deviation(&search->scenario) / 1e3,
-		"rests_on", device_reached_text(&search->scenario, reached, sizeof reached), "assumptions",
-		model_source_assumptions(&search->source, assumed, sizeof assumed), "devices", (int)request->devices,
+		"rests_on", device_reached_text(&search->scenario, TEXT(700)), "assumptions",
+		model_source_assumptions(&search->source, TEXT(2000)), "devices", (int)request->devices,
 		"devices_per_node", (int)request->devices_per_node, "batch", (json_int_t)request->batch, "memory",
 		(json_int_t)request->machine.memory, "evaluated", (int)list->evaluated, "fitting", (int)list->fitting,
 		"fitting_cuts", (int)list->leading, "as_fast",
@@ -621,10 +618,9 @@ static void search_command_show_found(void *context, const struct config_list *l
 		search->fastest = entry->result.time;
 		best = entry;
 	}
-	char text[400];
 	if (best)
 		fprintf(stderr, "\r\033[K%u configurations, best so far %.4f s: %.100s", list->looked,
-			(double)best->result.time / 1e12, config_text(&best->config, text, sizeof text));
+			(double)best->result.time / 1e12, config_text(&best->config, TEXT(400)));
 }
 
 static void search_command_show_planned(void *context, const struct config_list *list)

@@ -88,8 +88,7 @@ static enum status write_figure(
 	const struct request *request, const struct plan *plan, enum export_kind_id kind, struct error *error)
 {
 	struct output caption = { 0 };
-	char text[CAPTION_SAID] = "";
-	struct words said = { text, sizeof text, 0 };
+	struct words said = { TEXT(CAPTION_SAID), 0 };
 	struct export_options options = request->options;
 	options.said = request->caption ? &said : NULL;
 	TRY(request->caption ? output_open(&caption, request->caption, true, error) : OK);
@@ -228,7 +227,7 @@ static int subcommands_serve(const struct request *request, enum export_kind_id 
 
 static int kind_error(const struct request *request)
 {
-	char names[300] = "", hint[120];
+	char names[300] = "";
 	struct words words = { names, sizeof names, 0 };
 	struct nearest nearest = { .wanted = request->kind ? request->kind : "" };
 	for (int i = 0; i < EXPORT_KIND_COUNT; i++) {
@@ -236,7 +235,7 @@ static int kind_error(const struct request *request)
 		nearest_consider(&nearest, export_kinds[i].name);
 	}
 	return usage_error(command_of(request), "%s: expected one of %s%s",
-		request->kind ? request->kind : "--as is missing", names, nearest_text(&nearest, "", hint, sizeof hint));
+		request->kind ? request->kind : "--as is missing", names, nearest_text(&nearest, "", TEXT(120)));
 }
 
 static int check_figure_options(

@@ -74,7 +74,7 @@ static const char *sweep_row_value(const struct sweep_row *row, int varied, char
 /* A row's beginning, up to the varied values: it tells whose row it is. */
 static void write_head(const struct sweep_row *row, struct json *json)
 {
-	char text[64], sweep[20];
+	char sweep[20];
 	PRINT_TO(sweep, "%016" PRIx64, row->sweep);
 	if (row->form == SWEEP_JSON) {
 		json_open_object(json, NULL);
@@ -85,7 +85,7 @@ static void write_head(const struct sweep_row *row, struct json *json)
 		fprintf(json->stream, "%" PRIu64 ",%s", row->number, sweep);
 	}
 	FOR_INT(i, row->count) {
-		const char *value = sweep_row_value(row, i, text, sizeof text);
+		const char *value = sweep_row_value(row, i, TEXT(64));
 		if (row->form == SWEEP_JSON)
 			json_write_text(json, row->varied[i], value);
 		else
@@ -176,14 +176,13 @@ static char *cell_text(const struct cell *cell, char *text, size_t size)
 
 static void sweep_row_write_table(const struct sweep_row *row, const struct cell *cell, FILE *stream)
 {
-	char text[64];
 	fprintf(stream, "%8" PRIu64, row->number);
 	FOR_INT(i, row->count)
-		fprintf(stream, "  %*s", knob_width(row->varied[i]), sweep_row_value(row, i, text, sizeof text));
+		fprintf(stream, "  %*s", knob_width(row->varied[i]), sweep_row_value(row, i, TEXT(64)));
 	fprintf(stream, "  %-*s", STATUS_WIDTH, status_of(row->plan));
 	for (int i = 0; i < CELLS && row->plan; i++)
 		if (cell[i].shown)
-			fprintf(stream, "  %*s", cell_width(&cell[i]), cell_text(&cell[i], text, sizeof text));
+			fprintf(stream, "  %*s", cell_width(&cell[i]), cell_text(&cell[i], TEXT(64)));
 	fprintf(stream, "%s%s\n", *row->reason ? "  " : "", row->reason);
 }
 

@@ -55,7 +55,6 @@ static void recompute_words(FILE *stream)
 
 static void write_knobs(FILE *stream)
 {
-	char text[64];
 	FOR_INT(id, KNOB_COUNT) {
 		const struct knob *knob = &knobs[id];
 		if (id == 0 || strcmp(knob->group, knobs[id - 1].group) != 0)
@@ -68,15 +67,15 @@ static void write_knobs(FILE *stream)
 			if (id == K_recompute)
 				recompute_words(stream);
 		} else {
-			roff(knob_text(id, knob->minimum, text, sizeof text), stream);
+			roff(knob_text(id, knob->minimum, TEXT(64)), stream);
 			fputs(" to ", stream);
-			roff(knob_text(id, knob->maximum, text, sizeof text), stream);
+			roff(knob_text(id, knob->maximum, TEXT(64)), stream);
 			if (knob->words)
 				fprintf(stream, ", or %s", knob->words);
 			fputs(".\n", stream);
 		}
 		fputs("Default: ", stream);
-		roff(knob_text(id, knob->normal, text, sizeof text), stream);
+		roff(knob_text(id, knob->normal, TEXT(64)), stream);
 		fputs(".\n", stream);
 	}
 	fputs(".El\n", stream);
@@ -187,7 +186,6 @@ static char *takers(const struct option_row *row, char *text, size_t size)
 
 static void write_options(FILE *stream)
 {
-	char text[200];
 	fputs(".Bl -tag -width Ds\n", stream);
 	FOR_INT(i, option_row_count) {
 		const struct option_row *row = &option_rows[i];
@@ -197,7 +195,7 @@ static void write_options(FILE *stream)
 		if (row->letter)
 			fprintf(stream, "%c , Fl ", row->letter);
 		fputs("\\-", stream);
-		roff(option_name(row, text, sizeof text), stream);
+		roff(option_name(row, TEXT(200)), stream);
 		if (row->value) {
 			fputs(*row->value == '=' ? " Ns Op = Ns Ar " : " Ar ", stream);
 			roff(row->value + (*row->value == '='), stream);
@@ -207,7 +205,7 @@ static void write_options(FILE *stream)
 		fputs(".\n", stream);
 		if (i != OPTION_help) {
 			fputs("Of ", stream);
-			roff(takers(row, text, sizeof text), stream);
+			roff(takers(row, TEXT(200)), stream);
 			fputs(".\n", stream);
 		}
 	}

@@ -69,14 +69,13 @@ static size_t ops_text(const struct scenario *scenario, char *text, size_t size)
 char *config_set_text(const struct scenario *scenario, char *text, size_t size)
 {
 	size_t used = 0;
-	char word[64];
 	text[0] = '\0';
 	for (int i = 0; i < KNOB_COUNT && used < size; i++)
 		if (i == K_recompute && scenario->value[i] == RECOMPUTE_OPS)
 			used += ops_text(scenario, text + used, size - used);
 		else if (scenario->value[i] != knobs[i].normal)
 			used += (size_t)snprintf(text + used, size - used, " --set %s=%s", knobs[i].name,
-				knob_text((enum knob_id)i, scenario->value[i], word, sizeof word));
+				knob_text((enum knob_id)i, scenario->value[i], TEXT(64)));
 	bool file = scenario_figure(scenario, FIGURE_NAME);    /* device=@FILE has them */
 	FOR_INT(figure, FIGURE_COUNT) {
 		const char *value = file ? NULL : scenario_figure(scenario, (enum figure_id)figure);

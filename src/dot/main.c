@@ -184,9 +184,8 @@ static enum status draw_native(
 	const struct graph *graph, struct options *options, char **text, size_t *length, struct error *error)
 {
 	struct draw_options draw;
-	char name[1024];
 	uint32_t nodes = 0;
-	enum status status = draw_options_of(options->view, name, sizeof name, &draw, error);
+	enum status status = draw_options_of(options->view, TEXT(1024), &draw, error);
 	for (int round = 0; round < 2 && status == OK && !*text; round++) {
 		FILE *stream = text_stream(text, length);
 		if (!stream)

@@ -54,8 +54,7 @@ static void html_text(FILE *stream, const char *text, int most)
 /* A name in a DOT string. A picture shows it: what is hidden can't be an entity there. */
 static void clean_name(FILE *stream, const char *name)
 {
-	char text[400];
-	dot_write_text(stream, text_clean(name, text, sizeof text), NULL);
+	dot_write_text(stream, text_clean(name, TEXT(400)), NULL);
 }
 
 /* "aten.native_layer_norm.default" is native_layer_norm. */

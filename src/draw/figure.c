@@ -424,7 +424,6 @@ static void figure_draw_segments(struct axes *axes, const struct plan *plan)
 static void timeline_note(const struct plan *plan, char *note, size_t size)
 {
 	const struct ordered *ordered = plan->ordered;
-	char text[32];
 	if (ordered->peak_position == NONE)
 		return;
 	const struct op *peak = &plan->graph->op[ordered->result.order[ordered->peak_position]];
@@ -434,7 +433,7 @@ static void timeline_note(const struct plan *plan, char *note, size_t size)
 		peak->part ? peak->part : "");
 	if (plan_bound(plan) > 0)
 		words_add(&words, "; dashed: no order needs less than %s%s",
-			bytes_text(plan_bound(plan), text, sizeof text), plan_is_proved(plan) ? " (reached)" : "");
+			bytes_text(plan_bound(plan), TEXT(32)), plan_is_proved(plan) ? " (reached)" : "");
 	if (ordered->result.roam.segments)
 		words_add(&words, "; at the bottom: %u segments, grey: halved; ticks: %u branches",
 			ordered->result.roam.segments, ordered->result.roam.branches);
@@ -552,7 +551,7 @@ enum status figure_map(const struct plan *plan, const struct plan_time *time, co
 	struct axes axes;
 	bool there[GROUP_COUNT] = { false };
 	uint32_t small = 0;
-	char note[100] = "", name[CANVAS_CUT];
+	char note[100] = "";
 	struct box box;
 	begin_axes(&axes, plan->graph->ops, paper, plan_arena(plan), timeline_limit(plan, plan_arena(plan)));
 	axes.set = set;
@@ -571,7 +570,7 @@ enum status figure_map(const struct plan *plan, const struct plan_time *time, co
 	if (plan_arena(plan) > plan_peak(plan))
 		words_add(&words, "%soutlined: what fits nowhere lower", small ? "; " : "");
 	TRY(figure_open_axes(&axes, paper, error));
-	figure_draw_title(&axes, figure_subject(plan, name, sizeof name), "arena", plan_arena(plan));
+	figure_draw_title(&axes, figure_subject(plan, TEXT(CANVAS_CUT)), "arena", plan_arena(plan));
 	figure_draw_axes(&axes, "address");
 	figure_draw_streams(&axes, plan);
 	figure_draw_phases(&axes, plan);

@@ -231,7 +231,6 @@ static bool figure_sweep_name_front(
 	struct scene *scene, const struct plot *plot, const struct order *order, uint32_t fastest, struct labels *labels)
 {
 	double best = DBL_MAX, x = -DBL_MAX, y = -DBL_MAX;
-	char text[200];
 	bool all = true;
 	for (uint32_t i = 0; i <= fastest; i++) {
 		if (order[i].seconds >= best || !order[i].row->fits)
@@ -240,7 +239,7 @@ static bool figure_sweep_name_front(
 		double next_x = plot_x(plot, order[i].bytes), next_y = plot_y(plot, best);
 		if (i == fastest || next_x - x >= NAME_WIDE || next_y - y >= NAME_HIGH) {
 			label_point(labels, &scene->canvas, next_x, next_y, CANVAS_SMALL, INK,
-				others_text(scene, order[i].row, scene->axis, text, sizeof text));
+				others_text(scene, order[i].row, scene->axis, TEXT(200)));
 			x = next_x, y = next_y;
 		} else {
 			all = false;
@@ -296,7 +295,7 @@ static enum status draw_pareto(struct scene *scene, const char *name, struct can
 {
 	struct canvas_key key[CURVES_MOST];
 	struct plot plot = { .top = TOP, .high = PARETO };
-	char label[64], text[CANVAS_CUT], names[CURVES_MOST][160];
+	char label[64], names[CURVES_MOST][160];
 	int keys = scene->axis == NONE ? 0 : (int)scene->table->knob[scene->axis].values;
 	FOR_INT(i, keys) {
 		key[i] = (struct canvas_key){ curve_colours[i],
@@ -314,7 +313,7 @@ static enum status draw_pareto(struct scene *scene, const char *name, struct can
 	FOR(i, count)
 		draw_mark(&scene->canvas, plot_x(&plot, order[i].bytes), plot_y(&plot, order[i].seconds),
 			figure_sweep_colour_of(scene, order[i].row), order[i].row->fits,
-			others_text(scene, order[i].row, NONE, text, sizeof text));
+			others_text(scene, order[i].row, NONE, TEXT(CANVAS_CUT)));
 	figure_sweep_draw_legend(scene, &plot, key, keys, all ? "joined and named: none that fits has less of both"
 		: "joined, some of them named: none that fits has less of both");
 	return canvas_close(&scene->canvas, stream, error);
@@ -386,7 +385,6 @@ static void figure_sweep_draw_line(
 {
 	const struct canvas_line line = { curve_colours[k], 1.2, k % 2 == 1 };
 	double last_x = -1, last_y = 0;
-	char text[CANVAS_CUT];
 	for (int marks = 0; marks < 2; marks++, last_x = -1)
 		FOR(value, scene->table->knob[scene->axis].values) {
 			const struct swept *row = NULL;
@@ -397,7 +395,7 @@ static void figure_sweep_draw_line(
 			double high = row ? height_of(scene, row, time) : -1, x = figure_sweep_place_of(scene, plot, value),
 				   y = plot_y(plot, high);
 			if (high >= 0 && marks)
-				draw_mark(&scene->canvas, x, y, curve_colours[k], row->fits, others_text(scene, row, NONE, text, sizeof text));
+				draw_mark(&scene->canvas, x, y, curve_colours[k], row->fits, others_text(scene, row, NONE, TEXT(CANVAS_CUT)));
 			else if (high >= 0 && last_x >= 0)
 				canvas_stroke(&scene->canvas, last_x, last_y, x, y, &line);
 			last_x = high >= 0 ? x : -1; /* where there is no plan, the line is broken */

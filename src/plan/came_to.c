@@ -137,7 +137,7 @@ static char *short_text(enum knob_id knob, int64_t value, char *text, size_t siz
 char *knob_came_to_text(int knob, const struct scenario *scenario, const struct given *given,
 	const struct plan *plan, int room, char *text, size_t size)
 {
-	char value[64], came[64];
+	char value[64];
 	int64_t to = knob_came_to(knob, scenario, given, plan);
 	knob_text(knob, scenario->value[knob], value, sizeof value);
 	if (knob == K_zero && to >= 0)
@@ -145,11 +145,11 @@ char *knob_came_to_text(int knob, const struct scenario *scenario, const struct 
 	else if (knob == K_train && scenario->value[knob] == 0 && given->train)
 		snprintf(text, size, "given (%s)", given->train);
 	else if (to >= 0)
-		snprintf(text, size, "%s (%s)", value, short_text(knob, to, came, sizeof came));
+		snprintf(text, size, "%s (%s)", value, short_text(knob, to, TEXT(64)));
 	else
 		snprintf(text, size, "%s", value);
 	if ((int)strlen(text) > room && to >= 0)
-		snprintf(text, size, "(%s)", short_text(knob, to, came, sizeof came));
+		snprintf(text, size, "(%s)", short_text(knob, to, TEXT(64)));
 	if ((int)strlen(text) > room)
 		snprintf(text, size, "%s", value);
 	return text;

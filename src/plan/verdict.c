@@ -169,14 +169,13 @@ static char *verdict_allocator_text(const struct verdict *verdict, char *text, s
 {
 	static const char *const names[] = { "", "as planned", "default segments", "expandable segments" };
 	struct scale scale = verdict_scale(verdict);
-	char bytes[32];
 	struct words words = { text, size, 0 };
 	text[0] = '\0';
 	for (int a = ALLOCATOR_PLAN; a <= ALLOCATOR_EXPANDABLE; a++)
 		if (verdict->by[a] >= 0)
 			words_add(&words, "%s%s%s %s", words.at > 0 ? "; " : "",
 				a == (int)verdict->allocator ? "judged: " : "", names[a],
-				verdict_bytes(verdict->by[a], &scale, bytes, sizeof bytes));
+				verdict_bytes(verdict->by[a], &scale, TEXT(32)));
 	if (verdict->fits == FITS_YES && verdict->retries > 0)
 		words_add(&words, "; gives memory back %u times", verdict->retries);
 	return text;
@@ -194,9 +193,9 @@ static char *verdict_excess_text(const struct verdict *verdict, char *text, size
 
 char *verdict_text(const struct verdict *verdict, char *text, size_t size)
 {
-	char plan[VERDICT_TEXT], excess[VERDICT_TEXT], allocator[VERDICT_TEXT];
+	char excess[VERDICT_TEXT];
 	verdict_excess_text(verdict, excess, sizeof excess);
-	snprintf(text, size, "%s%s%s (%s)", verdict_plan_text(verdict, plan, sizeof plan), *excess ? ", " : "", excess,
-		verdict_allocator_text(verdict, allocator, sizeof allocator));
+	snprintf(text, size, "%s%s%s (%s)", verdict_plan_text(verdict, TEXT(VERDICT_TEXT)), *excess ? ", " : "", excess,
+		verdict_allocator_text(verdict, TEXT(VERDICT_TEXT)));
 	return text;
 }

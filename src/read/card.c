@@ -70,14 +70,13 @@ static void write_phases(const struct card *card, FILE *stream)
 			fprintf(stream, "%s%s %u", between, phase_names[phase], card->phase[phase]);
 			between = ", ";
 		}
-	char text[32];
 	if (card->unphased)
 		fprintf(stream, "%s%u of unknown phase", between, card->unphased);
 	else if (*between == 's')
 		fprintf(stream, "%sno ops", between);
 	fputs(card->phase[PHASE_BACKWARD] || card->unphased ? "" : "; no backward pass", stream);
 	if (card->state)
-		fprintf(stream, "; optimizer state %s", bytes_text(card->state, text, sizeof text));
+		fprintf(stream, "; optimizer state %s", bytes_text(card->state, TEXT(32)));
 	else
 		fputs("; no optimizer state", stream);
 	fprintf(stream, "; %s", card->devices == 1 ? "one device" : "");

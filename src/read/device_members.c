@@ -20,7 +20,6 @@ static bool device_members_whole_number(
 /* "R", "P", "S(1)", "S(1:3)": just what axis_place_text() writes. */
 static bool read_place(const char *text, struct axis_place *place)
 {
-	char again[40];
 	int dim = 0;
 	long long blocks = 1;
 	if (!text)
@@ -30,7 +29,7 @@ static bool read_place(const char *text, struct axis_place *place)
 	else if (sscanf(text, "S(%3d:%18lld)", &dim, &blocks) < 1 || dim < 0 || dim >= DIMS_MAX)
 		return false;
 	*place = (struct axis_place){ (int8_t)dim, blocks };
-	return strcmp(axis_place_text(*place, again, sizeof again), text) == 0;
+	return strcmp(axis_place_text(*place, TEXT(40)), text) == 0;
 }
 
 bool record_places(const struct value *list, struct axis_places *places)

@@ -71,7 +71,6 @@ static enum status launch_walk(struct launch_tree *tree, int index, struct words
 
 static enum status launch_read_yaml(const char *text, FILE *flat, struct error *error)
 {
-	char path[NAME_MOST] = "";
 	yaml_parser_t parser;
 	struct launch_tree tree = { .flat = flat };
 	enum status status = OK;
@@ -83,7 +82,7 @@ static enum status launch_read_yaml(const char *text, FILE *flat, struct error *
 			: launch_wrong(error, (unsigned)parser.problem_mark.line + 1, parser.problem);
 	} else {
 		if (yaml_document_get_root_node(&tree.document))
-			status = launch_walk(&tree, 1, (struct words){ path, sizeof path, 0 }, error);
+			status = launch_walk(&tree, 1, (struct words){ TEXT(NAME_MOST), 0 }, error);
 		yaml_document_delete(&tree.document);
 	}
 	yaml_parser_delete(&parser);

@@ -195,7 +195,7 @@ static void short_dtype(const char *word, char *text, size_t size)
 static enum status bad_word(
 	struct reader *reader, const char *key, const char *word, const char *const *words, int count)
 {
-	char list[240], near[120], brief[16] = "";
+	char list[240], brief[16] = "";
 	short_dtype(words == dtype_names ? word : "", brief, sizeof brief);
 	struct nearest nearest = { .wanted = *brief ? brief : word };
 	struct words expected = { list, sizeof list, 0 };
@@ -204,7 +204,7 @@ static enum status bad_word(
 		words_add(&expected, "%s%s", i ? ", " : "", words[i]);
 	}
 	return read_native_bad(
-		reader, "unknown %s \"%.60s\": expected %s%s", key, word, list, nearest_text(&nearest, "", near, sizeof near));
+		reader, "unknown %s \"%.60s\": expected %s%s", key, word, list, nearest_text(&nearest, "", TEXT(120)));
 }
 
 static enum status word_member(

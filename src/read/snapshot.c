@@ -44,9 +44,8 @@ static void snapshot_clean(const json_t *places)
 	size_t i;
 	json_t *place;
 	json_array_foreach(places, i, place) {
-		char clean[800];
 		const char *text = json_string_value(json_object_get(place, "place"));
-		json_object_set_new(place, "place", json_string(text_clean(text ? text : "", clean, sizeof clean)));
+		json_object_set_new(place, "place", json_string(text_clean(text ? text : "", TEXT(800))));
 	}
 }
 

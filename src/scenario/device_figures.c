@@ -108,7 +108,7 @@ static char *device_figures_number_text(double number, char *text, size_t size)
 static void add_curve(struct listing *listing, const char *name, const struct efficiency *curve, int64_t sheet_rate,
 	int64_t rate, uint32_t times, double unit, const char *unit_name, const char *by)
 {
-	char sheet[32] = "", counted[48], number[16], other[16];
+	char sheet[32] = "", counted[48];
 	double low = curve->point[0].share / 1e3, high = low;
 	for (int i = 1; i < EFFICIENCY_POINTS; i++) {
 		double share = curve->point[i].share / 1e3;
@@ -121,11 +121,11 @@ static void add_curve(struct listing *listing, const char *name, const struct ef
 		PRINT_TO(sheet, "%.4g %s", (double)sheet_rate / unit, unit_name);
 	if (high - low < 1e-6)
 		PRINT_TO(counted, "%s %s",
-			device_figures_number_text((double)rate * high / unit, number, sizeof number), unit_name);
+			device_figures_number_text((double)rate * high / unit, TEXT(16)), unit_name);
 	else
 		PRINT_TO(counted, "%s to %s %s",
-			device_figures_number_text((double)rate * low / unit, number, sizeof number),
-			device_figures_number_text((double)rate * high / unit, other, sizeof other), unit_name);
+			device_figures_number_text((double)rate * low / unit, TEXT(16)),
+			device_figures_number_text((double)rate * high / unit, TEXT(16)), unit_name);
 	const char *of = rate == sheet_rate ? "the data sheet's" : "your peak";
 	if (high - low < 1e-6)
 		device_figures_add(listing, name, sheet, counted, "%.3g %% of %s: %s", 100 * high, of, by);
@@ -301,7 +301,6 @@ bool device_is_assumed(const struct scenario *scenario)
 char *device_reached_text(const struct scenario *scenario, char *text, size_t size)
 {
 	struct words words = { text, size, 0 };
-	char source[500];
 	int given = 0;
 	if (device_is_assumed(scenario))
 		words_add(&words, "%s; ", DEVICE_ASSUMED);
@@ -310,7 +309,7 @@ char *device_reached_text(const struct scenario *scenario, char *text, size_t si
 			words_add(&words, "%s%s", given++ ? ", " : "your own: ", scenario->pin[i].a);
 	words_add(&words, "%s%s", given ? "; the others: " : "",
 		profile_text(
-			(enum device)scenario->value[K_device], (enum software)scenario->value[K_software], source, sizeof source));
+			(enum device)scenario->value[K_device], (enum software)scenario->value[K_software], TEXT(500)));
 	return text;
 }
 

@@ -35,7 +35,6 @@ enum knob_id knob_find(const char *name)
 
 enum status knob_unknown(const char *name, struct error *error)
 {
-	char text[120];
 	struct nearest nearest = { .wanted = name };
 	if (strcmp(name, "lora") == 0)
 		return refuse(error, "unknown knob \"lora\": adapters are the model's, as in llama3-8b:lora=16");
@@ -43,7 +42,7 @@ enum status knob_unknown(const char *name, struct error *error)
 		nearest_consider(&nearest, knobs[knob].name);
 	FOR_INT(figure, FIGURE_COUNT)
 		nearest_consider(&nearest, figure_name((enum figure_id)figure));
-	return refuse(error, "unknown knob \"%.60s\"%s", name, nearest_text(&nearest, "", text, sizeof text));
+	return refuse(error, "unknown knob \"%.60s\"%s", name, nearest_text(&nearest, "", TEXT(120)));
 }
 
 bool knob_word(const char *words, int i, char *word, size_t size)
@@ -219,7 +218,7 @@ static bool takes_word(const char *word, const char *text, bool *named, int64_t 
 
 static enum status parse_choice(const struct knob *knob, const char *text, int64_t *value, struct error *error)
 {
-	char word[64], hint[120];
+	char word[64];
 	struct nearest nearest = { .wanted = text };
 	const char *words = knob->type == KNOB_SWITCH ? "off|on" : knob->words;
 	bool named;
@@ -235,7 +234,7 @@ static enum status parse_choice(const struct knob *knob, const char *text, int64
 	size_t length = strlen(words);
 	return refuse(error, "%s=%.60s: expected one of %.*s%s", knob->name, text,
 		(int)(length && words[length - 1] == '|' ? length - 1 : length), words,
-		nearest_text(&nearest, "", hint, sizeof hint));
+		nearest_text(&nearest, "", TEXT(120)));
 }
 
 enum status knob_parse(enum knob_id id, const char *text, int64_t *value, struct error *error)
@@ -260,11 +259,10 @@ enum status knob_parse(enum knob_id id, const char *text, int64_t *value, struct
 		*value = number;
 		return OK;
 	}
-	char low[40], high[40];
 	const char *units = knob_units[knob->type] ? knob_units[knob->type] : "a value";
 	return refuse(error, "%s=%.60s: expected %s%s%s%s from %s to %s", knob->name, text,
 		knob->words ? knob->words : "", knob->words ? " or " : "", units, knob_units[knob->type] ? "," : "",
-		knob_text(id, knob->minimum, low, sizeof low), knob_text(id, knob->maximum, high, sizeof high));
+		knob_text(id, knob->minimum, TEXT(40)), knob_text(id, knob->maximum, TEXT(40)));
 }
 
 char *knob_text(enum knob_id id, int64_t value, char *text, size_t size)

@@ -140,14 +140,13 @@ bool knob_matters(enum knob_id knob)
 
 bool scenario_alike(const struct scenario *one, const struct scenario *other, enum knob_id but)
 {
-	char a[512], b[512];
 	FOR_INT(k, KNOB_COUNT)
 		if (k != (int)but && knob_matters((enum knob_id)k) && one->value[k] != other->value[k])
 			return false;
 	if (one->pins != other->pins)
 		return false;
 	FOR(i, one->pins)
-		if (strcmp(pin_text(&one->pin[i], a, sizeof a), pin_text(&other->pin[i], b, sizeof b)) != 0)
+		if (strcmp(pin_text(&one->pin[i], TEXT(512)), pin_text(&other->pin[i], TEXT(512))) != 0)
 			return false;
 	return true;
 }
@@ -193,7 +192,6 @@ static enum status set_types(struct scenario *scenario, const char *list, struct
 /* A figure by its name, in place of one that is there; its value is kept as figures are written. */
 static enum status set_figure(struct scenario *scenario, const char *name, const char *value, struct error *error)
 {
-	char text[200], hint[120];
 	enum figure_id figure = figure_find(name);
 	struct device_preset preset = device_preset(DEVICE_NONE);
 	struct nearest nearest = { .wanted = name };
@@ -201,10 +199,10 @@ static enum status set_figure(struct scenario *scenario, const char *name, const
 		nearest_consider(&nearest, figure_name((enum figure_id)i));
 	if (figure == FIGURE_COUNT)
 		return refuse(error, "a device has no figure \"%.60s\"%s", name,
-			nearest_text(&nearest, "", hint, sizeof hint));
+			nearest_text(&nearest, "", TEXT(120)));
 	TRY(figure_parse(figure, value, &preset, error));
 	if (figure != FIGURE_NAME)
-		value = figure_text(figure, &preset, text, sizeof text);
+		value = figure_text(figure, &preset, TEXT(200));
 	struct pin pin = { .kind = PIN_FIGURE, .a = (char *)(uintptr_t)name, .b = (char *)(uintptr_t)value };
 	for (uint32_t i = scenario->pins; i > 0; i--)
 		if (scenario->pin[i - 1].kind == PIN_FIGURE && strcmp(scenario->pin[i - 1].a, name) == 0)

@@ -20,12 +20,12 @@ enum command_id command_find(const char *line)
 
 enum status command_unknown(const char *line, struct error *error)
 {
-	char word[61], text[120];
+	char word[61];
 	struct nearest nearest = { .wanted = word };
 	PRINT_TO(word, "%.*s", (int)strcspn(line, " \t"), line);
 	FOR_INT(i, COMMAND_COUNT)
 		nearest_consider(&nearest, commands[i].word);
-	return refuse(error, "unknown command \"%s\"%s", word, nearest_text(&nearest, "", text, sizeof text));
+	return refuse(error, "unknown command \"%s\"%s", word, nearest_text(&nearest, "", TEXT(120)));
 }
 
 const char *command_arguments(const char *line)

@@ -136,7 +136,6 @@ const char *session_missed(const struct session *session, uint32_t i)
 static void session_say_refused(struct session *session, const struct scenario *kept)
 {
 	enum knob_id turned = KNOB_COUNT;
-	char word[64];
 	unsigned count = 0;
 	FOR_INT(knob, KNOB_COUNT)
 		if (present(session)->value[knob] != kept->value[knob]) {
@@ -145,7 +144,7 @@ static void session_say_refused(struct session *session, const struct scenario *
 		}
 	if (count == 1)
 		session_say(session, "%s: %s stays %s", session->problem.text, knobs[turned].name,
-			kept->value[turned] == KNOB_GIVEN ? "as it was" : knob_text(turned, kept->value[turned], word, sizeof word));
+			kept->value[turned] == KNOB_GIVEN ? "as it was" : knob_text(turned, kept->value[turned], TEXT(64)));
 	else
 		session_say(session, "%s: %s", session->problem.text, count ? "these knobs stay as they were" : "no pin is added");
 }
@@ -187,19 +186,18 @@ static const char *session_quoted(const char *word)
 
 static void log_start(struct session *session, const char *path, const struct read_options *reading)
 {
-	char text[1200] = "";
 	/* The whole path: a session may be taken up from elsewhere. */
 	opened_note(&session->opened, path, reading);
 	const char *whole = *session->opened.path ? session->opened.path : path;
 	if (whole)
 		log_add(session->log, "open %s%s%s%s", session_quoted(whole), whole, session_quoted(whole),
-			reading ? read_options_text(reading, text, sizeof text) : "");
+			reading ? read_options_text(reading, TEXT(1200)) : "");
 	const struct scenario *scenario = present(session);
 	FOR_INT(knob, KNOB_COUNT)
 		if (scenario->value[knob] != knobs[knob].normal)
-			log_add(session->log, "set %s=%s", knobs[knob].name, knob_text(knob, scenario->value[knob], text, sizeof text));
+			log_add(session->log, "set %s=%s", knobs[knob].name, knob_text(knob, scenario->value[knob], TEXT(1200)));
 	FOR(i, scenario->pins)
-		log_add(session->log, "%s", pin_text(&scenario->pin[i], text, sizeof text));
+		log_add(session->log, "%s", pin_text(&scenario->pin[i], TEXT(1200)));
 }
 
 struct session *session_new(struct graph *graph, const char *path, const struct scenario *scenario,
@@ -585,7 +583,6 @@ static enum status do_against(struct session *session, const char *argument, str
 static enum status do_export(struct session *session, const char *argument, struct error *error)
 {
 	struct export_line words;
-	char line[5300];
 	enum status status = export_line_parse(argument, &words, error);
 	enum export_kind_id kind = status == OK ? export_find(words.kind) : EXPORT_KIND_COUNT;
 	if (status == OK && kind == EXPORT_KIND_COUNT)
@@ -605,7 +602,7 @@ static enum status do_export(struct session *session, const char *argument, stru
 	if (status == OK)
 		status = export_to(kind, session->plan, &options, words.path, words.force || !session->interactive, error);
 	if (status == OK) {
-		log_export(session->log, session->plan, present(session), export_line_text(&words, line, sizeof line));
+		log_export(session->log, session->plan, present(session), export_line_text(&words, TEXT(5300)));
 		session_say(session, "wrote %s", words.path);
 	}
 	return status;

@@ -469,8 +469,7 @@ int worker_wake_fd(const struct worker *worker)
 
 struct plan *worker_take(struct worker *worker, uint64_t *request, uint64_t *failed, struct error *error)
 {
-	char bytes[64];
-	while (read(worker->wake[0], bytes, sizeof bytes) > 0)
+	while (read(worker->wake[0], TEXT(64)) > 0)
 		;
 	pthread_mutex_lock(&worker->mutex);
 	struct plan *plan = worker->published;

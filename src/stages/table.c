@@ -347,13 +347,12 @@ static void note_cost(
 	struct job *job, const struct activations *activations, const struct recompute_options *options, bool *drop)
 {
 	struct recompute_cost cost;
-	char work[32];
 	recompute_choose(job->graph, activations, options, drop);
 	if (recompute_cost(job->graph, activations, drop, &cost, NULL, job->error) != OK)
 		return;
 	if (cost.bytes)
 		note(job->notes, "%s of activations are computed again, for %s more",
-			BYTES(cost.bytes), flops_text((double)cost.flops, work, sizeof work));
+			BYTES(cost.bytes), flops_text((double)cost.flops, TEXT(32)));
 	else if (options->mode == RECOMPUTE_FULL || options->mode == RECOMPUTE_PRODUCTS)
 		note(job->notes,
 			activations->layers ? "recompute=%s changes nothing: what the layers save either passes from one to the "

@@ -25,13 +25,13 @@ static void print_file(const struct beside_report *report, int side, FILE *strea
 {
 	static const char *const words[2] = { "first", "second" };
 	const struct intake *intake = &report->plan[side]->input->about.intake;
-	char clean[400], bytes[32], guesses[GUESSES_BYTES];
-	fprintf(stream, "%-7s %s: %s, %" PRIu32 " ops", words[side], text_clean(report->name[side], clean, sizeof clean),
+	char guesses[GUESSES_BYTES];
+	fprintf(stream, "%-7s %s: %s, %" PRIu32 " ops", words[side], text_clean(report->name[side], TEXT(400)),
 		intake->format ? intake->format : "graph", report->plan[side]->graph->ops);
 	if (report->beside->steps[side] > 1)
 		fprintf(stream, "; %" PRIu32 " steps, of which the one with the peak", report->beside->steps[side]);
 	if (intake->peak > 0)
-		fprintf(stream, "; says itself %s", bytes_text(intake->peak, bytes, sizeof bytes));
+		fprintf(stream, "; says itself %s", bytes_text(intake->peak, TEXT(32)));
 	if (*notes_guesses(report->plan[side]->transformed->notes, guesses))
 		fprintf(stream, "; %s", guesses);
 	fputc('\n', stream);
@@ -42,20 +42,19 @@ static void print_holders(const struct beside_report *report, int side, FILE *st
 	const struct beside *beside = report->beside;
 	int64_t sum = 0, rest = 0;
 	uint32_t buffers = 0;
-	char clean[600];
 	FOR(i, beside->holders[side]) {
 		sum += beside->holder[side][i].bytes;
 		buffers += beside->holder[side][i].buffers;
 		rest += i >= HOLDERS_TOLD ? beside->holder[side][i].bytes : 0;
 	}
 	fprintf(stream, "\nat its peak only %s has %s in %" PRIu32 " buffer%s",
-		text_clean(report->name[side], clean, sizeof clean), BYTES(sum), buffers,
+		text_clean(report->name[side], TEXT(600)), BYTES(sum), buffers,
 		buffers == 1 ? "" : "s");
 	fputs(buffers ? ", by what asked for them\n" : "\n", stream);
 	for (uint32_t i = 0; i < beside->holders[side] && i < HOLDERS_TOLD; i++) {
 		const struct beside_holder *holder = &beside->holder[side][i];
 		fprintf(stream, "  %12s  %7" PRIu32 " buffer%s  %s\n", BYTES(holder->bytes),
-			holder->buffers, holder->buffers == 1 ? " " : "s", text_clean(holder->place, clean, sizeof clean));
+			holder->buffers, holder->buffers == 1 ? " " : "s", text_clean(holder->place, TEXT(600)));
 	}
 	if (beside->holders[side] > HOLDERS_TOLD)
 		fprintf(stream, "  %12s  at %" PRIu32 " other places\n", BYTES(rest),

@@ -138,17 +138,16 @@ static void add_contents(const struct plan *plan, const struct export_options *o
 
 void caption_add_knobs(const struct scenario *scenario, struct words *words)
 {
-	char text[600];
 	const char *between = "Knobs: ";
 	FOR_INT(knob, KNOB_COUNT)
 		if (scenario->value[knob] != knobs[knob].normal) {
 			words_add(words, "%s%s=%s", between, knobs[knob].name,
-				knob_text((enum knob_id)knob, scenario->value[knob], text, sizeof text));
+				knob_text((enum knob_id)knob, scenario->value[knob], TEXT(600)));
 			between = ", ";
 		}
 	words_add(words, *between == ',' ? "; the others at their defaults." : "All knobs at their defaults.");
 	FOR(i, scenario->pins)
-		words_add(words, "%s%s", i ? "; " : "\nPins: ", pin_text(&scenario->pin[i], text, sizeof text));
+		words_add(words, "%s%s", i ? "; " : "\nPins: ", pin_text(&scenario->pin[i], TEXT(600)));
 }
 
 /* The command is whole: its letters can become four in quotes. */

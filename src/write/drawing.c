@@ -111,7 +111,6 @@ static const char *drawing_knobs(const struct plan *plan, char *text, size_t siz
 /* timeline, timeline:time, map and map:time. */
 enum status export_over_order(const struct export_job *job)
 {
-	char text[2000];
 	const char *view = job->options->view ? job->options->view : "timeline";
 	struct plan_time *time = NULL, *own = NULL;
 	if (strcmp(view, "timeline:pair") == 0)
@@ -119,7 +118,7 @@ enum status export_over_order(const struct export_job *job)
 	if (strchr(view, ':'))
 		TRY(time_of_step(job->plan, job->options, &time, &own, job->error));
 	enum status status = (*view == 'm' ? figure_map : figure_timeline)(job->plan, time,
-		drawing_knobs(job->plan, text, sizeof text), export_paper(job->options, job->kind), job->stream, job->error);
+		drawing_knobs(job->plan, TEXT(2000)), export_paper(job->options, job->kind), job->stream, job->error);
 	plan_time_free(own);
 	return status;
 }

@@ -50,13 +50,12 @@ enum status factors_of_graph(
 
 void factors_write_json(const struct factors *factors, const struct graph *graph, struct json *json)
 {
-	char text[200];
 	json_open_object(json, "factors");
 	FOR(t, graph->tensors) {
 		json_new_line(json, 2);
 		json_open_array(json, graph->tensor[t].name);
 		FOR_SPAN(d, factors->dim_start, t)
-			json_write_text(json, NULL, factors_text(factors, &factors->dim[d], text, sizeof text));
+			json_write_text(json, NULL, factors_text(factors, &factors->dim[d], TEXT(200)));
 		json_close(json);
 	}
 	json_close(json);

@@ -32,7 +32,6 @@ static void html_buffers(const struct plan *plan, uint32_t *number, struct json 
 {
 	const struct laid_out *laid_out = plan->laid_out;
 	uint32_t count = 0;
-	char shape[200];
 	json_open_array(json, "buffers");
 	FOR(item, laid_out->items) {
 		bool work = item >= plan->graph->storages;
@@ -48,7 +47,7 @@ static void html_buffers(const struct plan *plan, uint32_t *number, struct json 
 		json_write_integer(json, NULL, laid_out->last[item]);
 		json_write_text(json, NULL, work ? "workspace" : kind_names[item_kind(plan, item)]);
 		json_write_text(json, NULL,
-			work ? "" : html_shape(&plan->graph->tensor[plan->graph->storage[item].root], shape, sizeof shape));
+			work ? "" : html_shape(&plan->graph->tensor[plan->graph->storage[item].root], TEXT(200)));
 		json_close(json);
 	}
 	json_close(json);

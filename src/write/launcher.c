@@ -78,11 +78,10 @@ static void launcher_knobs(struct launch *launch, const struct scenario *scenari
 		{ K_moments, LAUNCH_moments }, { K_float8, LAUNCH_float8 }, { K_reduce_dtype, LAUNCH_reduce_dtype },
 		{ K_reshard_after_forward, LAUNCH_reshard_after_forward }, { K_precision, LAUNCH_precision },
 		{ K_offload, LAUNCH_offload }, { K_loss_chunks, LAUNCH_loss_chunks } };
-	char word[40];
 	bool titan = launch->launcher == LAUNCHER_torchtitan;
 	FOR(i, COUNT_OF(same))
 		if (scenario->value[same[i].knob] != knobs[same[i].knob].normal)
-			launcher_say(launch, same[i].slot, knob_text(same[i].knob, scenario->value[same[i].knob], word, sizeof word));
+			launcher_say(launch, same[i].slot, knob_text(same[i].knob, scenario->value[same[i].knob], TEXT(40)));
 	const char *precision = launch->value[LAUNCH_precision];
 	if (strcmp(precision, "bf16") == 0 || (strcmp(precision, "fp32") == 0 && !titan)) {
 		launcher_say(launch, LAUNCH_dtype, *precision == 'b' ? "bf16" : "");
@@ -92,7 +91,7 @@ static void launcher_knobs(struct launch *launch, const struct scenario *scenari
 	if (launch->launcher == LAUNCHER_megatron && *launch->value[LAUNCH_moments])
 		launcher_say(launch, LAUNCH_version, "2");
 	if (titan)
-		launcher_say(launch, LAUNCH_kernels, scenario_value_text(scenario, "kernels", word, sizeof word));
+		launcher_say(launch, LAUNCH_kernels, scenario_value_text(scenario, "kernels", TEXT(40)));
 }
 
 /* wide: devices that have samples of their own. */

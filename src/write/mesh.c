@@ -84,12 +84,12 @@ static void write_mesh_draw_node(
 static void draw_device(
 	struct canvas *canvas, const struct device_grid *grid, const struct placing *placing, uint32_t device)
 {
-	char text[32], title[120], where[80];
+	char text[32], title[120];
 	double x, y, size = placing->cell - 1;
 	int64_t bytes = device_grid_bytes(grid, device);
 	device_at(grid, placing, device, &x, &y);
 	PRINT_TO(title, "device %u: %s, %s", device,
-		device_grid_text(grid, device, false, where, sizeof where), BYTES(bytes));
+		device_grid_text(grid, device, false, TEXT(80)), BYTES(bytes));
 	canvas_box(canvas, x, y, size, size, grid_level_colours[device_grid_level(grid, bytes)], NULL, title);
 	PRINT_TO(text, "%.3g", (double)bytes / (double)grid->unit);
 	if (placing->cell >= NUMBERED)
@@ -100,13 +100,13 @@ static void draw_device(
 static void write_mesh_draw_notes(struct canvas *canvas, const struct device_grid *grid)
 {
 	struct canvas_key key[GRID_LEVELS];
-	char text[120], word[32];
+	char text[120];
 	double width = canvas->paper.width - 2 * MARGIN;
 	int keys = GRID_LEVELS - (grid->limit < 0);
 	FOR(i, grid->axes)
 		canvas_note(canvas, MARGIN, width, device_grid_axis_text(&grid->axis[i], text, sizeof text));
 	PRINT_TO(text, "%s at the peak; the %s is %s", grid->unit_name, grid->limit >= 0 ? "budget" : "most",
-		bytes_text(grid->limit >= 0 ? grid->limit : grid->most, word, sizeof word));
+		bytes_text(grid->limit >= 0 ? grid->limit : grid->most, TEXT(32)));
 	canvas_note(canvas, MARGIN, width, text);
 	FOR_INT(level, keys)
 		key[level] = (struct canvas_key){ grid_level_colours[level], grid_level_names[level], SIGN_BOX };

@@ -11,12 +11,11 @@ static void begin_record(struct json *json, const char *kind)
 
 static void write_places(struct json *json, const char *key, const struct axis_places *places)
 {
-	char one[40];
 	if (places->axes == 0)
 		return;
 	json_open_array(json, key);
 	FOR(a, places->axes)
-		json_write_text(json, NULL, axis_place_text(places->on[a], one, sizeof one));
+		json_write_text(json, NULL, axis_place_text(places->on[a], TEXT(40)));
 	json_close(json);
 }
 
@@ -75,11 +74,10 @@ static void write_values(const struct argument *value, uint32_t values, struct j
 /* "init":["fill",0.0], or "data":[1.0] */
 static void write_start(const struct tensor *tensor, struct json *json)
 {
-	char text[40];
 	json_open_array(json, tensor->starts == STARTS_FILLED ? "init" : "data");
 	if (tensor->starts == STARTS_FILLED)
 		json_write_text(json, NULL, "fill");
-	json_write_raw(json, NULL, json_real_text(tensor->start, text, sizeof text));
+	json_write_raw(json, NULL, json_real_text(tensor->start, TEXT(40)));
 	json_close(json);
 }
 

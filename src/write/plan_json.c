@@ -62,20 +62,19 @@ static void plan_json_write_input(const struct plan *plan, struct json *json)
 
 static void write_scenario(const struct scenario *scenario, struct json *json)
 {
-	char text[512];
 	json_new_line(json, 1);
 	json_open_object(json, "scenario");
 	FOR_INT(id, KNOB_COUNT) {
 		int64_t value = scenario->value[id];
 		bool word = knobs[id].type == KNOB_CHOICE || knobs[id].type == KNOB_SWITCH || value == KNOB_GIVEN;
 		if (word)
-			json_write_text(json, knobs[id].name, knob_text(id, value, text, sizeof text));
+			json_write_text(json, knobs[id].name, knob_text(id, value, TEXT(512)));
 		else
 			json_write_integer(json, knobs[id].name, value);
 	}
 	json_open_array(json, "pins");
 	FOR(i, scenario->pins)
-		json_write_text(json, NULL, pin_text(&scenario->pin[i], text, sizeof text));
+		json_write_text(json, NULL, pin_text(&scenario->pin[i], TEXT(512)));
 	json_close(json);
 	json_close(json);
 }
@@ -134,14 +133,13 @@ static void write_allocated(const struct plan *plan, const char *key, const stru
 static void plan_json_write_verdict(const struct plan *plan, struct json *json)
 {
 	struct verdict verdict = plan_verdict(plan);
-	char text[VERDICT_TEXT];
 	json_new_line(json, 2);
 	json_open_object(json, "ledger");
 	FOR_INT(part, LEDGER_PARTS)
 		json_write_integer(json, ledger[part].key, verdict.part[part]);
 	json_close(json);
 	json_write_integer(json, "needed_bytes", verdict.needed);
-	json_write_text(json, "allocator", knob_text(K_allocator, verdict.allocator, text, sizeof text));
+	json_write_text(json, "allocator", knob_text(K_allocator, verdict.allocator, TEXT(VERDICT_TEXT)));
 	write_allocated(plan, "pytorch", &plan->pytorch[0], json);
 	write_allocated(plan, "expandable", &plan->pytorch[1], json);
 	json_new_line(json, 2);
@@ -151,7 +149,7 @@ static void plan_json_write_verdict(const struct plan *plan, struct json *json)
 	}
 	if (verdict.state_first)
 		json_write_bool(json, "state_first", true);
-	json_write_text(json, "verdict", verdict_text(&verdict, text, sizeof text));
+	json_write_text(json, "verdict", verdict_text(&verdict, TEXT(VERDICT_TEXT)));
 	if (plan->why_not.advice) {
 		json_open_object(json, "why_not_less");
 		json_write_integer(json, "least_bytes", plan->why_not.least);
@@ -408,7 +406,6 @@ static void plan_json_write_speed(const struct plan *plan, struct json *json)
 	const struct plan_speed *speed = &plan->speed;
 	double rate = plan_speed_rate(speed);
 	int64_t flops = plan_flops(plan);
-	char text[700];
 	json_new_line(json, 1);
 	json_open_object(json, "speed");
 	plan_json_write_time(json, "step_seconds", speed->time);
@@ -428,7 +425,7 @@ static void plan_json_write_speed(const struct plan *plan, struct json *json)
 		json_write_null(json, "flops");
 	write_amount(json, "model_flops", speed->model_flops);
 	json_write_text(json, "software", device_software(&plan->scenario));
-	json_write_text(json, "rests_on", device_reached_text(&plan->scenario, text, sizeof text));
+	json_write_text(json, "rests_on", device_reached_text(&plan->scenario, TEXT(700)));
 	json_write_real(json, "deviation", device_deviation(&plan->scenario) / 1e3, 3);
 	if (speed->mfu >= 0)
 		json_write_real(json, "mfu", speed->mfu, 9);

@@ -90,14 +90,13 @@ static void write_ranks(const struct fitted *fitted, struct json *json)
 void recompute_write_json(const struct plan *plan, struct json *json)
 {
 	const struct fitted *fitted = plan->fitted;
-	char word[64];
 	if (!fitted)
 		return;
 	json_new_line(json, 1);
 	json_open_object(json, "recompute");
-	json_write_text(json, "strategy", knob_text(K_recompute, plan->scenario.value[K_recompute], word, sizeof word));
+	json_write_text(json, "strategy", knob_text(K_recompute, plan->scenario.value[K_recompute], TEXT(64)));
 	if (plan->kept)
-		json_write_text(json, "planned_as", knob_text(K_recompute, RECOMPUTE_NONE, word, sizeof word));
+		json_write_text(json, "planned_as", knob_text(K_recompute, RECOMPUTE_NONE, TEXT(64)));
 	json_write_decimal(json, "step_seconds", fitted->total, 12);
 	int64_t extra = plan_extra_time(plan);
 	json_write_decimal(json, "extra_seconds", extra, 12);

@@ -43,7 +43,7 @@ static void report_write_time(const struct plan *plan, FILE *stream)
 {
 	const struct step_whole *time = &plan->time->whole;
 	int64_t once = plan->time->time.total; /* what the bound is of */
-	char gap[80], gain[120], within[16];
+	char within[16];
 	device_deviation_text(&plan->scenario, within);
 	fprintf(stream, "  %-22s %12.3f ms%s    computation %.3f ms", "step", (double)time->total * 1e-9, within,
 		(double)time->busy[0] * 1e-9);
@@ -51,12 +51,12 @@ static void report_write_time(const struct plan *plan, FILE *stream)
 		fprintf(stream, ", %s %.3f ms, of which hidden %.3f", plan_time_stream(plan->sharded, s),
 			(double)time->busy[s] * 1e-9, (double)larger_of(0, time->busy[s] - time->exposed[s]) * 1e-9);
 	putc('\n', stream);
-	fprintf(stream, "  %-22s %s\n", "order", plan_gain_text(plan, gain, sizeof gain));
+	fprintf(stream, "  %-22s %s\n", "order", plan_gain_text(plan, TEXT(120)));
 	if (plan->time->bound.bound > 0)
 		fprintf(stream, "  %-22s %12.3f ms    no order of this graph is faster; %s\n",
 			plan->time->passes > 1 ? "bound, pass and update" : "bound on a step",
 			(double)plan->time->bound.bound * 1e-9,
-			report_gap_text(once, plan->time->bound.bound, once == plan->time->bound.bound, gap, sizeof gap));
+			report_gap_text(once, plan->time->bound.bound, once == plan->time->bound.bound, TEXT(80)));
 	fprintf(stream, "  %-22s %12.3f ms%s    the search objective: a sum over all ops%s\n",
 		"step, estimated", (double)sharding_estimate(&plan->sharded->cost) * 1e-9, within,
 		plan->time->passes > 1 ? " of one pass and the update" : "");
@@ -89,14 +89,13 @@ static void report_write_speed(const struct plan *plan, FILE *stream)
 /* What a device computes in the step, and what runs again or beside products of it. */
 static void write_work(const struct plan *plan, FILE *stream)
 {
-	char text[32], products[32];
 	int64_t flops = plan_flops(plan), model = plan->speed.model_flops;
 	if (flops < 0)
 		return;
 	fprintf(stream, "  %-22s %12s    %20" PRId64 " FLOP%s", "work of the step",
-		flops_text((double)flops, text, sizeof text), flops, plan->speed.devices > 1 ? " on this device" : "");
+		flops_text((double)flops, TEXT(32)), flops, plan->speed.devices > 1 ? " on this device" : "");
 	if (model > 0)
-		fprintf(stream, "; the model's matmuls %s%s", flops_text((double)model, products, sizeof products),
+		fprintf(stream, "; the model's matmuls %s%s", flops_text((double)model, TEXT(32)),
 			plan->speed.devices > 1 ? " on all" : "");
 	putc('\n', stream);
 }
@@ -105,12 +104,11 @@ static void write_work(const struct plan *plan, FILE *stream)
  * same. */
 static void write_device(const struct plan *plan, FILE *stream)
 {
-	char text[800];
 	if (device_is_assumed(&plan->scenario))
 		fprintf(stream, "  %-22s %s\n", "times are", DEVICE_ASSUMED);
 	else
 		fprintf(stream, "  %-22s %s: %s\n", "times rest on", plan->scenario.device.name,
-			device_reached_text(&plan->scenario, text, sizeof text));
+			device_reached_text(&plan->scenario, TEXT(800)));
 }
 
 /* What was searched, and how far the estimate is from the least that is possible. */
@@ -118,13 +116,13 @@ static void report_write_search(const struct plan *plan, FILE *stream)
 {
 	const struct sharded *sharded = plan->sharded;
 	const struct proof *proof = &sharded->proof;
-	char gap[80], mesh[96];
+	char mesh[96];
 	if (proof->quantity != QUANTITY_NONE)
 		fprintf(stream, "  %-22s %12.3f ms    on the %s, among %s (%s), by %s; %s\n", "bound",
 			(double)proof->bound * 1e-9, quantity_names[proof->quantity],
 			shard_bound_among(&plan->scenario, sharded->price.limit),
 			mesh_text(&sharded->sharding.mesh, mesh, sizeof mesh), proof->by,
-			report_gap_text(proof->value, proof->bound, proof_closed(proof), gap, sizeof gap));
+			report_gap_text(proof->value, proof->bound, proof_closed(proof), TEXT(80)));
 	if (plan->compared > 1)
 		fprintf(stream, "  %-22s %u planned, by memory and simulated step; other meshes are not ruled out\n",
 			"the best of", plan->compared);
@@ -139,10 +137,9 @@ static void report_write_search(const struct plan *plan, FILE *stream)
 static void write_sharding(const struct plan *plan, FILE *stream)
 {
 	const struct sharded *sharded = plan->sharded;
-	char text[96];
 	if (!sharded)
 		return;
-	fprintf(stream, "\nsplit over %s\n", mesh_text(&sharded->sharding.mesh, text, sizeof text));
+	fprintf(stream, "\nsplit over %s\n", mesh_text(&sharded->sharding.mesh, TEXT(96)));
 	line(stream, "extra copies", sharded->cost.redundant,
 		"bytes of a device beyond its share of one copy");
 	line(stream, "sent by each device", plan->traffic.bytes,
@@ -217,7 +214,7 @@ static void report_write_verdict(const struct plan *plan, FILE *stream)
 {
 	struct verdict verdict = plan_verdict(plan);
 	const struct allocated *played = &plan->pytorch[plan->allocator == ALLOCATOR_EXPANDABLE];
-	char text[VERDICT_TEXT], why[WHY_NOT_TEXT], remark[160];
+	char why[WHY_NOT_TEXT], remark[160];
 	fputc('\n', stream);
 	FOR_INT(part, LEDGER_PARTS)
 		if (verdict.part[part] > 0 || (part == PART_CONTEXT && plan->scenario.value[K_reserve] == KNOB_GIVEN))
@@ -231,7 +228,7 @@ static void report_write_verdict(const struct plan *plan, FILE *stream)
 	line(stream, "needs", verdict.needed, remark);
 	if (verdict.cap >= 0)
 		line(stream, "memory cap", verdict.cap, "");
-	fprintf(stream, "  %s\n", verdict_text(&verdict, text, sizeof text));
+	fprintf(stream, "  %s\n", verdict_text(&verdict, TEXT(VERDICT_TEXT)));
 	if (plan->why_not.advice)
 		fprintf(stream, "  why not less: %s\n", why_not_text(&plan->why_not, why, sizeof why));
 	if (verdict.cap >= 0 && verdict.fits != FITS_YES)
@@ -264,13 +261,13 @@ static void report_write_routing(const struct plan *plan, FILE *stream)
 	const struct ordered *ordered = plan->ordered;
 	struct part_peak part[PARTS_MOST];
 	uint32_t parts = parts_find(plan->graph, ordered->result.order, ordered->live, part);
-	char remark[200], name[60], clean[15];
+	char remark[200], name[60];
 	PRINT_TO(remark, "one expert gets all %lld tokens, each has room for them; here for %lld, and what is more is dropped",
 		(long long)plan->routed_load[1], (long long)plan->routed_load[0]);
 	if (plan->routed_peak > 0)
 		line(stream, "peak, worst routing", plan->routed_peak, remark);
 	FOR(p, parts) {
-		PRINT_TO(name, "peak in %s", text_clean(part[p].name, clean, sizeof clean));
+		PRINT_TO(name, "peak in %s", text_clean(part[p].name, TEXT(15)));
 		PRINT_TO(remark, "at op %u%s", part[p].position, part[p].bytes == plan_peak(plan) ? ", the step's" : "");
 		line(stream, name, part[p].bytes, remark);
 	}
@@ -278,7 +275,7 @@ static void report_write_routing(const struct plan *plan, FILE *stream)
 
 static void write_numbers(const struct plan *plan, FILE *stream)
 {
-	char gap[80], ground[300], remark[400];
+	char remark[400];
 	const struct graph *graph = plan->graph;
 	fprintf(stream, "%s: %u ops, %u tensors, %u storages\n", plan->input->name, graph->ops, graph->tensors,
 		graph->storages);
@@ -290,16 +287,16 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	line(stream, "persistent", plan->ordered->problem.base, "parameters, optimizer state, inputs, buffers");
 	line(stream, "peak, program order", plan->ordered->program_peak, "");
 	PRINT_TO(remark, "by %s; %s", plan->ordered->result.winner,
-		report_gap_text(plan_peak(plan), plan_bound(plan), plan_is_proved(plan), gap, sizeof gap));
+		report_gap_text(plan_peak(plan), plan_bound(plan), plan_is_proved(plan), TEXT(80)));
 	line(stream, "peak, this plan", plan_peak(plan), remark);
 	report_write_routing(plan, stream);
-	line(stream, "bound on any order", plan_bound(plan), plan_order_ground(plan, SIZE_MAX, ground, sizeof ground));
+	line(stream, "bound on any order", plan_bound(plan), plan_order_ground(plan, SIZE_MAX, TEXT(300)));
 	PRINT_TO(remark, "by %s; %s", plan->laid_out->layout.strategy,
 		report_gap_text(plan_arena(plan), plan->laid_out->layout.proof.bound,
-			proof_closed(&plan->laid_out->layout.proof), gap, sizeof gap));
+			proof_closed(&plan->laid_out->layout.proof), TEXT(80)));
 	line(stream, "arena", plan_arena(plan), remark);
 	line(stream, "bound on any layout", plan->laid_out->layout.proof.bound,
-		plan_layout_ground(plan, ground, sizeof ground));
+		plan_layout_ground(plan, TEXT(300)));
 	struct host_pool host;
 	if (host_pool_make(plan->graph, plan->ordered->position, plan->scenario.value[K_alignment], &host) == OK && host.n) {
 		PRINT_TO(remark, "%u offloaded, at most %lld B at once", host.tensors, (long long)host.load);

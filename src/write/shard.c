@@ -15,7 +15,6 @@ static void write_shard_write_placements(const struct plan *plan, FILE *stream)
 	const struct sharded *sharded = plan->sharded;
 	const struct units *units = &sharded->shared->units;
 	const struct mesh *mesh = &sharded->sharding.mesh;
-	char text[400];
 	fputs("tensor,kind,bytes,device_bytes,redundant_bytes,placement,dtensor,partition_spec,hlo\n", stream);
 	FOR(t, units->graph->tensors) {
 		const struct tensor *tensor = &units->graph->tensor[t];
@@ -23,10 +22,10 @@ static void write_shard_write_placements(const struct plan *plan, FILE *stream)
 		csv_text(stream, tensor->name);
 		fprintf(stream, ",%s,%" PRId64 ",%" PRId64 ",%" PRId64, kind_names[tensor->kind], tensor->bytes,
 			placement_bytes(units, mesh, t, placement), placement_redundant(units, mesh, t, placement));
-		write_word(stream, sharded_place(sharded, t, placement, text, sizeof text));
-		write_word(stream, sharding_dtensor(units, mesh, t, placement, text, sizeof text));
-		write_word(stream, sharding_partition_spec(units, mesh, t, placement, text, sizeof text));
-		write_word(stream, sharding_hlo(units, mesh, t, placement, text, sizeof text));
+		write_word(stream, sharded_place(sharded, t, placement, TEXT(400)));
+		write_word(stream, sharding_dtensor(units, mesh, t, placement, TEXT(400)));
+		write_word(stream, sharding_partition_spec(units, mesh, t, placement, TEXT(400)));
+		write_word(stream, sharding_hlo(units, mesh, t, placement, TEXT(400)));
 		putc('\n', stream);
 	}
 }

@@ -57,13 +57,12 @@ static void write_mesh(const struct mesh *mesh, struct json *json)
 static void shard_json_write_placements(const struct sharded *sharded, struct json *json)
 {
 	const struct graph *graph = sharded->shared->graph;
-	char word[40];
 	open_object(json, "placements");
 	FOR(t, graph->tensors) {
 		shard_json_open_axes(json, graph->tensor[t].name);
 		FOR(a, sharded->sharding.mesh.axes)
 			json_write_text(json, NULL,
-				placement_text(&sharded->shared->units, t, sharded->sharding.produced[t].on[a], word, sizeof word));
+				placement_text(&sharded->shared->units, t, sharded->sharding.produced[t].on[a], TEXT(40)));
 		close_axes(json);
 	}
 	json_close(json);
@@ -246,7 +245,6 @@ static void write_annotations(const struct sharded *sharded, struct json *json)
 {
 	const struct units *units = &sharded->shared->units;
 	const struct mesh *mesh = &sharded->sharding.mesh;
-	char text[400];
 	open_object(json, "annotations");
 	FOR(t, units->graph->tensors) {
 		struct placement placement = sharded->sharding.produced[t];
@@ -254,9 +252,9 @@ static void write_annotations(const struct sharded *sharded, struct json *json)
 			continue;
 		json_new_line(json, 3);
 		json_open_object(json, units->graph->tensor[t].name);
-		json_write_text(json, "dtensor", sharding_dtensor(units, mesh, t, placement, text, sizeof text));
-		json_write_text(json, "partition_spec", sharding_partition_spec(units, mesh, t, placement, text, sizeof text));
-		json_write_text(json, "hlo", sharding_hlo(units, mesh, t, placement, text, sizeof text));
+		json_write_text(json, "dtensor", sharding_dtensor(units, mesh, t, placement, TEXT(400)));
+		json_write_text(json, "partition_spec", sharding_partition_spec(units, mesh, t, placement, TEXT(400)));
+		json_write_text(json, "hlo", sharding_hlo(units, mesh, t, placement, TEXT(400)));
 		json_close(json);
 	}
 	json_close(json);
@@ -417,11 +415,10 @@ static enum status read_splits(struct reading *reading)
 /* "R", "P", "S(1)", "S(1:3)": what placement_text() writes. False for anything else. */
 static bool parse_place(const struct units *units, uint32_t tensor, const char *text, int8_t *on)
 {
-	char word[40];
 	uint32_t parts = units->part_start[tensor + 1] - units->part_start[tensor];
 	for (int i = PLACE_PARTIAL; i < (int)parts && text; i++) {
 		*on = (int8_t)i;
-		if (strcmp(placement_text(units, tensor, *on, word, sizeof word), text) == 0)
+		if (strcmp(placement_text(units, tensor, *on, TEXT(40)), text) == 0)
 			return true;
 	}
 	return false;

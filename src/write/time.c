@@ -49,10 +49,9 @@ static enum status time_shares(
 enum status export_time(const struct export_job *job)
 {
 	struct step_shares shares;
-	char name[200];
 	TRY(time_shares(job->plan, job->options, &shares, job->error));
 	if (job->kind != EXPORT_csv)
-		return figure_time(&shares, figure_subject(job->plan, name, sizeof name), export_paper(job->options, job->kind),
+		return figure_time(&shares, figure_subject(job->plan, TEXT(200)), export_paper(job->options, job->kind),
 			job->stream, job->error);
 	fputs("phase,limited_by,ops,seconds\n", job->stream);
 	FOR_INT(part, STEP_PARTS)

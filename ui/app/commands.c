@@ -98,11 +98,11 @@ static const char *commands_limited(const struct app *app, const char *line, cha
 {
 	const char *at = strstr(line, "memory=");
 	struct scenario probe = { 0 };
-	char *end, doubt[160];
+	char *end;
 	if (!at || !app->plan)
 		return line;
 	probe.value[K_memory] = strtoll(at + 7, &end, 10);
-	if (!strchr(" ", *end) || !*scenario_doubt(&probe, app->plan->input, doubt, sizeof doubt))
+	if (!strchr(" ", *end) || !*scenario_doubt(&probe, app->plan->input, TEXT(160)))
 		return line;
 	snprintf(text, LINE_SIZE, "%.*sGiB%s", (int)(end - line), line, end);
 	return text;

@@ -66,11 +66,11 @@ static void offer_words(struct completion *completion, const char *line, const c
 static void offer_values(
 	struct completion *completion, const char *line, const char *part, enum knob_id knob)
 {
-	char word[64], text[200];
+	char word[64];
 	const char *words = knobs[knob].type == KNOB_SWITCH ? "off|on" : knobs[knob].words;
 	for (int i = 0; knob_word(words, i, word, sizeof word); i++)
 		completion_offer(completion, line, part, word, "", "%s", knob == K_device
-			? device_text((enum device)i, false, text, sizeof text) : knob_word_help(knob, i, text, sizeof text));
+			? device_text((enum device)i, false, TEXT(200)) : knob_word_help(knob, i, TEXT(200)));
 }
 
 static void offer_knobs(

@@ -130,8 +130,7 @@ static void say_reading(const char *path)
 /* On a terminal that can show it the explorer, else the report. */
 static int main_open_graph(struct invocation *invocation)
 {
-	char sample[PROGRAM_PATH_BYTES + 100];
-	const char *path = *invocation->line.operand ? *invocation->line.operand : sample_path(sample, sizeof sample);
+	const char *path = *invocation->line.operand ? *invocation->line.operand : sample_path(TEXT(PROGRAM_PATH_BYTES + 100));
 	if (!path)
 		return usage_error("", "which GRAPH? (the samples are not installed)");
 	if (!explore_possible())

@@ -266,7 +266,7 @@ static int draw_effect(
 	if (rect.height < 1 || value == now || model->status.stale || !model->plan ||
 		!find_effect(model, knob, value, direction, &effect))
 		return 0;
-	char word[64], text[64], time[32];
+	char text[64], time[32];
 	bool wide = rect.width >= EFFECT_WIDE;
 	int64_t change = effect.peak_bytes - plan_peak(model->plan);
 	if (change == 0)
@@ -274,7 +274,7 @@ static int draw_effect(
 	effect_text(model, &effect, wide, text, sizeof text);
 	frame_glyph(frame, rect.x, rect.y, direction > 0 ? GLYPH_INCREASE : GLYPH_DECREASE, ROLE_KEY);
 	frame_name(frame, rect.x + 2, rect.y, rect.width - 3 - text_cells(text), ROLE_TEXT,
-		knob_text(knob, value, word, sizeof word));
+		knob_text(knob, value, TEXT(64)));
 	frame_right(frame, rect.x + rect.width, rect.y, change < 0 ? ROLE_GOOD : change > 0 ? ROLE_BAD : ROLE_FAINT, text);
 	if (wide || rect.height < 2 || !*time_change(model, &effect, time, sizeof time))
 		return 1;
@@ -288,14 +288,13 @@ static int draw_effect(
 static const char *value_help(const struct model *model, enum knob_id knob, char *text, size_t size)
 {
 	const struct scenario *scenario = model->scenario;
-	char figures[400];
 	if (knob == K_device) {
 		snprintf(text, size, "%s. Every figure: view 5, part device",
-			device_text((enum device)scenario->value[K_device], true, figures, sizeof figures));
+			device_text((enum device)scenario->value[K_device], true, TEXT(400)));
 		return text;
 	}
 	if (knob == K_software) {
-		snprintf(text, size, "%s: %s", device_software(scenario), device_reached_text(scenario, figures, sizeof figures));
+		snprintf(text, size, "%s: %s", device_software(scenario), device_reached_text(scenario, TEXT(400)));
 		return text;
 	}
 	return knob_word_help(knob, scenario->value[knob], text, size);
@@ -303,7 +302,7 @@ static const char *value_help(const struct model *model, enum knob_id knob, char
 
 static void draw_help(struct frame *frame, struct rect rect, const struct model *model, const struct place *place)
 {
-	char text[700], words[500], value[64];
+	char text[700], value[64];
 	frame_repeat(frame, rect.x, rect.y, rect.width, GLYPH_HORIZONTAL, ROLE_LINE);
 	struct rect inside = { rect.x + 1, rect.y + 1, rect.width - 1, rect.height - 1 };
 	if (place->title) {
@@ -320,7 +319,7 @@ static void draw_help(struct frame *frame, struct rect rect, const struct model 
 		inside.y += rows;
 		inside.height -= rows;
 	}
-	const char *more = value_help(model, knob, words, sizeof words);
+	const char *more = value_help(model, knob, TEXT(500));
 	knob_text(knob, now, value, sizeof value);
 	const char *idle = model->plan && !model->status.stale ? plan_knob_idle(model->plan, knob)
 		: knob_idle(model->scenario, knob);
@@ -361,11 +360,10 @@ void panel_draw(struct panel *panel, const struct model *model, bool has_keys, s
 
 static void panel_turn(struct model *model, enum knob_id knob, int direction)
 {
-	char text[64];
 	int64_t next = panel_next_value(model, knob, direction);
 	/* ZeRO without its stages is what strategy=data does. */
 	bool leaves_zero = knob == K_zero && next == 0 && model->scenario->value[K_strategy] == 1 + STRATEGY_ZERO;
-	view_request(model, false, "set %s=%s%s", knobs[knob].name, knob_text(knob, next, text, sizeof text),
+	view_request(model, false, "set %s=%s%s", knobs[knob].name, knob_text(knob, next, TEXT(64)),
 		leaves_zero ? " strategy=data" : "");
 }
 
@@ -382,7 +380,6 @@ bool panel_command(struct panel *panel, struct model *model, enum command_id com
 {
 	struct place place = panel_here(panel);
 	enum knob_id knob = place.knob;
-	char text[64];
 	uint32_t unused = 0;
 	switch (command) {
 	case COMMAND_GROUP: panel->open = panel->open ? 0 : ~0u; return true;
@@ -397,7 +394,7 @@ bool panel_command(struct panel *panel, struct model *model, enum command_id com
 			panel_turn(model, knob, command == COMMAND_RIGHT ? 1 : -1);
 		else if (knobs[knob].type == KNOB_SWITCH)
 			view_request(model, false, "set %s=%s", knobs[knob].name,
-				knob_text(knob, !model->scenario->value[knob], text, sizeof text));
+				knob_text(knob, !model->scenario->value[knob], TEXT(64)));
 		else
 			view_request(model, true, "set %s=", knobs[knob].name);
 		return true;
@@ -413,14 +410,13 @@ void panel_click(struct panel *panel, struct model *model, int x, int y)
 {
 	struct place place[PLACES];
 	uint32_t row[PLACES], selected, rows = find_rows(panel, model, place, panel_find_places(place), row, &selected);
-	char value[64];
 	if (y < 0 || y >= panel->page || panel->top + (uint32_t)y >= rows)
 		return;
 	panel->selected = row[panel->top + (uint32_t)y];
 	struct place at = place[panel->selected];
 	int cells = at.title
 		? 0
-		: text_cells(panel_value_text(model, at.knob, panel->width - 1 - !at.first, value, sizeof value));
+		: text_cells(panel_value_text(model, at.knob, panel->width - 1 - !at.first, TEXT(64)));
 	if (at.title)
 		panel_command(panel, model, COMMAND_ACTIVATE);
 	else if (x >= panel->width - 2)

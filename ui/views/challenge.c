@@ -330,22 +330,21 @@ static void challenge_draw_time(
 /* "; lost at op 1, `right`: from there 83.0 MiB" */
 static char *lost_text(const struct challenge *challenge, const struct model *model, char *text, size_t size)
 {
-	char bytes[32];
 	text[0] = '\0';
 	if (challenge->lost)
 		snprintf(text, size, "; lost at op %u, `%.40s`: from there %s", challenge->lost - 1,
 			model->plan->graph->op[challenge->schedule.order[challenge->lost - 1]].name,
-			bytes_text(challenge->lost_to, bytes, sizeof bytes));
+			bytes_text(challenge->lost_to, TEXT(32)));
 	return text;
 }
 
 static void draw_result(
 	struct frame *frame, struct rect rect, const struct challenge *challenge, const struct model *model)
 {
-	char text[200], lost[120], ours[32], best[32], hints[32];
+	char text[200], best[32], hints[32];
 	int64_t difference = challenge->peak - challenge->optimum;
 	PRINT_TO(hints, "%u hint%s", challenge->hints, challenge->hints == 1 ? "" : "s");
-	PRINT_TO(text, "your order: peak %s; %s: %s", bytes_text(challenge->peak, ours, sizeof ours),
+	PRINT_TO(text, "your order: peak %s; %s: %s", bytes_text(challenge->peak, TEXT(32)),
 		 challenge->optimum_proved ? "the optimum" : "the best known", bytes_text(challenge->optimum, best, sizeof best));
 	int used = text_cells(text) > rect.width ? 2 : 1;
 	frame_wrapped(frame, (struct rect){ 0, rect.y, rect.width, used }, ROLE_TITLE, text);
@@ -353,7 +352,7 @@ static void draw_result(
 		PRINT_TO(text, "%s, %.1f %% more, with %s%s. u goes back, y ends",
 			CHANGE(difference),
 			challenge->optimum > 0 ? 100.0 * (double)difference / (double)challenge->optimum : 0.0, hints,
-			lost_text(challenge, model, lost, sizeof lost));
+			lost_text(challenge, model, TEXT(120)));
 	else
 		PRINT_TO(text, "%s, with %s. y ends", difference < 0 ? "better than any known" :
 			 challenge->optimum_proved ? "nobody does better" : "as good as any known", hints);

@@ -27,14 +27,13 @@ static int column_place(const struct column_set *set, enum column column)
 static enum status column_find(const char *word, enum column *column, struct error *error)
 {
 	struct nearest nearest = { .wanted = word };
-	char near[120];
 	FOR_INT(i, COLUMN_COUNT) {
 		*column = (enum column)i;
 		if (strcmp(columns[i].word, word) == 0)
 			return OK;
 		nearest_consider(&nearest, columns[i].word);
 	}
-	return refuse(error, "unknown column \"%s\"%s", word, nearest_text(&nearest, "", near, sizeof near));
+	return refuse(error, "unknown column \"%s\"%s", word, nearest_text(&nearest, "", TEXT(120)));
 }
 
 /* A word that is no column (the nearest is named), one twice, or none at all are refused. */

@@ -67,13 +67,13 @@ static void devices_draw_found(struct frame *frame, const struct plan *plan)
 {
 	const struct sharded *sharded = plan->transformed->sharded;
 	const struct proof *proof = &sharded->proof;
-	char text[300], gap[32];
+	char text[300];
 	struct words words = { text, sizeof text, 0 };
 	words_add(&words, "%s", sharded->space ? "found by search" : "as experts write it by hand");
 	if (proof->quantity != QUANTITY_NONE)
 		words_add(&words, proof_closed(proof) ? ": least possible %s%s"
 			: ": %s at most %s above the least", quantity_names[proof->quantity],
-			proof_closed(proof) ? "" : gap_text(proof->value, proof->bound, gap, sizeof gap));
+			proof_closed(proof) ? "" : gap_text(proof->value, proof->bound, TEXT(32)));
 	if (plan->compared > 1)
 		words_add(&words, "; the best of %u that were planned", plan->compared);
 	frame_words(frame, 1, 0, frame->window.width - 1, proof_closed(proof) ? ROLE_GOOD : ROLE_LABEL, text);

@@ -65,11 +65,10 @@ static int draw_sources(struct frame *frame, struct rect rect, const struct mode
 {
 	enum device device = (enum device)scenario_device(devices_figures_shown(model));
 	int end = rect.y + rect.height;
-	char text[700];
 	rect.y = draw_source(frame, rect, "data sheet", device_sheet_source(device));
 	rect.height = end - rect.y;
 	return draw_source(
-		frame, rect, "what is reached of it", device_reached_text(devices_figures_shown(model), text, sizeof text));
+		frame, rect, "what is reached of it", device_reached_text(devices_figures_shown(model), TEXT(700)));
 }
 
 static int source_rows(int width, const struct model *model)

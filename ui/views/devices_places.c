@@ -112,10 +112,9 @@ static void devices_places_draw_row(
 	const struct graph *graph = sharded->shared->graph;
 	const struct storage *storage = &graph->storage[graph->tensor[tensor].storage];
 	int right = frame->window.width;
-	char text[100];
 	frame_name(frame, 1, y, name, ROLE_TEXT, graph->tensor[tensor].name);
 	frame_text(frame, name + 2, y, PLACE + 6, ROLE_TEXT,
-		sharded_place(sharded, tensor, sharded->sharding.produced[tensor], text, sizeof text));
+		sharded_place(sharded, tensor, sharded->sharding.produced[tensor], TEXT(100)));
 	if (kinds) {
 		frame_right(frame, right, y, role_of_word(storage->kind), kind_names[storage->kind]);
 		right -= AMOUNT;

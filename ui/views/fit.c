@@ -125,7 +125,7 @@ static void fit_draw_title(struct frame *frame, const struct fit_view *view, con
 	static const char *const judges[] = { [ALLOCATOR_PLAN] = ", as planned", [ALLOCATOR_PYTORCH] = ", in default segments",
 		[ALLOCATOR_EXPANDABLE] = ", judged with expandable segments" };
 	const struct ways *ways = model->ways;
-	char text[160], bytes[32];
+	char text[160];
 	int width = frame->window.width;
 	frame_repeat(frame, 0, 0, width, GLYPH_HORIZONTAL, ROLE_LINE);
 	frame_text(frame, 1, 0, 9, view->curve ? ROLE_TAB : ROLE_TAB_ACTIVE, " changes ");
@@ -134,7 +134,7 @@ static void fit_draw_title(struct frame *frame, const struct fit_view *view, con
 		return;
 	bool older = ways->fingerprint != model->plan->fingerprint;
 	PRINT_TO(text, older ? " for the settings before; f plans again " : " %u fit into %s%s ",
-		ways->list.fitting, bytes_text(ways->list.budget, bytes, sizeof bytes),
+		ways->list.fitting, bytes_text(ways->list.budget, TEXT(32)),
 		width < 72 ? "" : judges[plan_verdict(model->plan).allocator]);
 	if (text_cells(text) < width - 20)
 		frame_right(frame, width - 1, 0, older ? ROLE_WARN : ROLE_LABEL, text);
@@ -170,13 +170,13 @@ static const char *fit_nothing_text(const struct model *model)
 static void fit_draw_none(struct frame *frame, int y, const struct fit_list *list)
 {
 	const struct fit_way *least = NULL;
-	char name[FIT_SET_SIZE], bytes[2][32];
+	char bytes[2][32];
 	FOR(i, list->ways)
 		if (list->way[i].planned && (!least || list->way[i].came.needs < least->came.needs))
 			least = &list->way[i];
 	frame_print(frame, 1, y, ROLE_BAD, "no change fits %s%s%s%s%s",
 		BYTES(list->budget), least ? "; least: " : "",
-		least ? fit_name(fit_set(least), name, sizeof name) : "", least ? ", " : "",
+		least ? fit_name(fit_set(least), TEXT(FIT_SET_SIZE)) : "", least ? ", " : "",
 		least ? bytes_text(least->came.needs, bytes[1], sizeof *bytes) : "");
 }
 
@@ -226,7 +226,7 @@ static void fit_draw_list(struct frame *frame, struct fit_view *view, const stru
 static void fit_draw_held(struct frame *frame, struct holders *holders, const struct plan *plan)
 {
 	uint32_t peak = plan->ordered->peak_position;
-	char text[300] = "", name[64], unit[8] = "";
+	char text[300] = "", unit[8] = "";
 	struct words words = { text, sizeof text, 0 };
 	if (peak == NONE || !holders_find(holders, plan, peak, peak, false))
 		return;
@@ -237,7 +237,7 @@ static void fit_draw_held(struct frame *frame, struct holders *holders, const st
 		if (same)
 			*of = '\0';
 		words_add(
-			&words, "%s%s %s", i ? " · " : "held by ", holder_text(plan, &holders->group[i], name, sizeof name), bytes);
+			&words, "%s%s %s", i ? " · " : "held by ", holder_text(plan, &holders->group[i], TEXT(64)), bytes);
 	}
 	frame_words(frame, 0, 0, frame->window.width, ROLE_TEXT, text);
 }

@@ -228,7 +228,6 @@ static void gantt_draw_amounts(
 
 static void draw_rows(struct frame *frame, const struct gantt *gantt, const struct timetable *timetable, int64_t limit)
 {
-	char text[32];
 	FOR_INT(row, gantt->plot.height) {
 		uint32_t first, end;
 		int y = gantt->plot.y + row;
@@ -237,7 +236,7 @@ static void draw_rows(struct frame *frame, const struct gantt *gantt, const stru
 			break;
 		bool here = gantt->rank >= first && gantt->rank < end;
 		frame_text(frame, 0, y, gantt->plot.x - 1, here ? ROLE_TITLE : ROLE_LABEL,
-			gantt_rank_text(first, end, text, sizeof text));
+			gantt_rank_text(first, end, TEXT(32)));
 		draw_sums(frame, y, gantt, timetable, first, end);
 		for (uint32_t i = timetable_at(timetable, first, gantt->from); end - first == 1 && i < timetable->slots; i++)
 			draw_slot(frame, y, gantt, timetable_slot(timetable, first, i));
@@ -330,17 +329,17 @@ static void gantt_draw_info(struct frame *frame, int y, const struct gantt *gant
 	struct slot_reason reason = timetable_reason(timetable, gantt->rank, gantt->slot);
 	const struct pipeline_slot *other = timetable_slot(timetable, reason.rank, reason.slot);
 	size_t at = (size_t)gantt->rank * timetable->slots + gantt->slot;
-	char text[200], pass[80], from[32];
+	char text[200], from[32];
 	int width = frame->window.width;
 	frame_print(frame, 0, y, ROLE_TITLE, "rank %u: %s, %s to %s", gantt->rank,
-		pass_text(timetable, slot, pass, sizeof pass), TIME(slot->begin),
+		pass_text(timetable, slot, TEXT(80)), TIME(slot->begin),
 		TIME(slot->end));
 	if (reason.wait == WAIT_START)
 		PRINT_TO(text, "begins the step");
 	else {
 		PRINT_TO(from, "rank %u", reason.rank);
 		PRINT_TO(text, "waits for %s: %s", reason.wait == WAIT_BUSY ? "its rank" : from,
-			pass_text(timetable, other, pass, sizeof pass));
+			pass_text(timetable, other, TEXT(80)));
 	}
 	int x = frame_rest(frame, 0, y + 1, ROLE_TEXT, text);
 	int64_t before = gantt->slot ? timetable_slot(timetable, gantt->rank, gantt->slot - 1)->end : 0;

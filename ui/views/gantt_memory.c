@@ -49,11 +49,10 @@ static void gantt_memory_draw_area(struct frame *frame, struct rect rect, const 
 static void draw_band(struct frame *frame, struct rect band, const struct gantt *gantt,
 	const struct timetable *timetable, uint32_t rank, int64_t scale, int64_t limit)
 {
-	char text[32];
 	bool here = gantt->rank == rank, worst = timetable->worst == rank;
 	int64_t most = timetable_peak(timetable, rank);
 	frame_text(
-		frame, 0, band.y, band.x - 1, here ? ROLE_TITLE : ROLE_LABEL, gantt_rank_text(rank, rank + 1, text, sizeof text));
+		frame, 0, band.y, band.x - 1, here ? ROLE_TITLE : ROLE_LABEL, gantt_rank_text(rank, rank + 1, TEXT(32)));
 	if (band.height > 1)
 		frame_bytes(frame, band.x - 1, band.y + 1, scale == limit ? ROLE_BUDGET : ROLE_LABEL, scale);
 	gantt_memory_draw_area(frame, band, gantt, timetable, rank, scale, limit);

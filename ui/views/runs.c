@@ -10,13 +10,12 @@ enum { EFFORT = 12, PEAK = 24, BOUND = 35, LOG_GAP = 45, BY = 47 };
 
 static void runs_log_draw_bound(struct frame *frame, int y, int64_t best, int64_t bound, bool proved)
 {
-	char text[32];
 	frame_bytes(frame, PEAK, y, ROLE_TEXT, best);
 	if (bound < 0)
 		return;
 	frame_bytes(frame, BOUND, y, ROLE_BOUND, bound);
 	frame_right(
-		frame, LOG_GAP, y, proved ? ROLE_GOOD : ROLE_WARN, proved ? "proved" : gap_text(best, bound, text, sizeof text));
+		frame, LOG_GAP, y, proved ? ROLE_GOOD : ROLE_WARN, proved ? "proved" : gap_text(best, bound, TEXT(32)));
 }
 
 static void draw_improvement(struct frame *frame, int y, const struct improvement *improvement)

@@ -32,8 +32,7 @@ static void search_free(void *state)
 static void search_take(struct config_rows *list, const struct config_list *all, uint32_t i, bool first)
 {
 	const struct config *config = &all->entry[i].config;
-	char text[200];
-	if (*list->filter && !text_contains(config_text(config, text, sizeof text), list->filter))
+	if (*list->filter && !text_contains(config_text(config, TEXT(200)), list->filter))
 		return;
 	if (!first && config_equal(config, &list->chosen))
 		list->selected = list->rows;
@@ -189,7 +188,7 @@ static void search_draw_why(struct frame *frame, int y, const struct model *mode
 {
 	const struct config_ranking *ranking = model->ranking;
 	const struct rank_memory *worst = &entry->result.worst;
-	char text[900], changes[200];
+	char text[900];
 	int64_t bytes;
 	int width = frame->window.width;
 	uint32_t apart = device_errors_apart(&model->plan->scenario), as_fast = config_tie_end(&ranking->list, 0, apart),
@@ -208,12 +207,12 @@ static void search_draw_why(struct frame *frame, int y, const struct model *mode
 		words_add(&words, ", %s too much", BYTES(worst->total - ranking->memory));
 	if (nearest != NONE)
 		words_add(&words, ". The smallest change that fits: %s (%s)",
-			config_changes(&entry->config, &ranking->list.entry[nearest].config, changes, sizeof changes),
+			config_changes(&entry->config, &ranking->list.entry[nearest].config, TEXT(200)),
 			BYTES(ranking->list.entry[nearest].result.worst.total));
 	else if (!entry->fits)
 		words_add(&words, ranking->planning ? ". Nothing fits by formula; what needs least is being planned"
 			: ". Nothing fits %u devices: D doubles them, then S searches again", ranking->devices);
-	words_add(&words, ". %s%s", config_text(&entry->config, changes, sizeof changes),
+	words_add(&words, ". %s%s", config_text(&entry->config, TEXT(200)),
 		entry->guess ? "; a guess" : entry->planned.known ? "" : "; ~ by formula, not yet planned");
 	frame_wrapped(frame, (struct rect){ 1, y + 1, width - 1, WHY - 1 }, entry->fits ? ROLE_FAINT : ROLE_WARN, text);
 }

@@ -378,12 +378,12 @@ static void draw_cursor_line(struct frame *frame, int y, const struct model *mod
 /* How low any order could be, and why not lower. */
 static void step_draw_bound(struct frame *frame, int y, const struct plan *plan)
 {
-	char ground[300], text[400], gap[32];
+	char ground[300], text[400];
 	bool proved = plan_is_proved(plan);
 	plan_order_ground(plan, (size_t)frame->window.width / 3, ground, sizeof ground);
 	if (proved || plan_bound(plan) > 0)
 		PRINT_TO(text, "%s%s%s: %s", proved ? "least possible" : "at most ",
-			proved ? "" : gap_text(plan_peak(plan), plan_bound(plan), gap, sizeof gap),
+			proved ? "" : gap_text(plan_peak(plan), plan_bound(plan), TEXT(32)),
 			proved ? "" : " above the least possible", ground);
 	else
 		PRINT_TO(text, "not proved: no bound was found");

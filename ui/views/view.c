@@ -357,14 +357,13 @@ void view_request_scenario(struct model *model, const struct scenario *scenario)
 void view_command_line(
 	const struct model *model, const struct scenario *scenario, const char *what, char *text, size_t size)
 {
-	char value[2000];
 	struct words words = { text, size, 0 };
 	words_add(&words, "tidemark %s ", what);
 	words_add_quoted(&words, *model->path ? model->path : "-");
-	words_add(&words, "%s", config_set_text(scenario, value, sizeof value));
+	words_add(&words, "%s", config_set_text(scenario, TEXT(2000)));
 	for (uint32_t i = 0; i < scenario->pins && strcmp(what, "search") != 0; i++)
 		if (scenario->pin[i].kind != PIN_RERUN) { /* recompute=ops has said it */
 			words_add(&words, " --pin ");
-			words_add_quoted(&words, pin_text(&scenario->pin[i], value, sizeof value));
+			words_add_quoted(&words, pin_text(&scenario->pin[i], TEXT(2000)));
 		}
 }

@@ -479,11 +479,10 @@ static const char *pinned_name(const struct graph *graph, const struct scenario 
 static enum status name_clash(const struct graph *graph, const struct scenario *scenario,
 	const struct layout_input *input, const struct layout *layout, struct error *error)
 {
-	char reason[300];
 	return fail(error, INFEASIBLE, "tensors \"%.100s\" and \"%.100s\" %s", pinned_name(graph, scenario,
 		input->item[layout->clash.buffer[0]]),
 		pinned_name(graph, scenario, input->item[layout->clash.buffer[1]]),
-			layout_clash_text(&layout->clash, reason, sizeof reason));
+			layout_clash_text(&layout->clash, TEXT(300)));
 }
 
 /* From a layout of blocks to one of the buffers. Its bound is their load, which holds whatever is done with the room of

@@ -60,12 +60,11 @@ uint32_t sharded_op(const struct sharded *sharded, const struct graph *device, u
 
 char *sharded_place(const struct sharded *sharded, uint32_t tensor, struct placement placement, char *text, size_t size)
 {
-	char word[24];
 	size_t used = 0;
 	text[0] = '\0';
 	for (uint32_t a = 0; a < sharded->sharding.mesh.axes && used < size; a++)
 		used += (size_t)snprintf(text + used, size - used, "%s%s", a ? ", " : "[",
-			placement_text(&sharded->shared->units, tensor, placement.on[a], word, sizeof word));
+			placement_text(&sharded->shared->units, tensor, placement.on[a], TEXT(24)));
 	if (used && used < size)
 		snprintf(text + used, size - used, "]");
 	return text;
@@ -76,14 +75,13 @@ char *sharded_place_here(
 {
 	uint32_t id = sharded_tensor(sharded, device, tensor);
 	const struct axis_places *places = device->tensor[tensor].places;
-	char word[24];
 	size_t used = 0;
 	text[0] = '\0';
 	if (id != NONE)
 		return sharded_place(sharded, id, sharded->sharding.produced[id], text, size);
 	for (uint32_t a = 0; places && a < places->axes && used < size; a++)
 		used += (size_t)snprintf(text + used, size - used, "%s%s%s", a ? ", " : "[",
-			axis_place_text(places->on[a], word, sizeof word), a + 1 == places->axes ? "]" : "");
+			axis_place_text(places->on[a], TEXT(24)), a + 1 == places->axes ? "]" : "");
 	return text;
 }
 
