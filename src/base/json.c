@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "json.h"
+#include "words.h"
 #include "safe_text.h"
 
 /* Hidden characters are written as escapes: they come back as they were and steer nothing meanwhile. Bytes that are no
@@ -89,6 +90,12 @@ void json_write_text(struct json *json, const char *key, const char *text)
 		json_quote(json->stream, text);
 	else
 		fputs("null", json->stream);
+}
+
+void json_write_lines(struct json *json, const char *lines)
+{
+	for (const char *at = lines; *at; at += strcspn(at, "\n"), at += *at == '\n')
+		json_write_text(json, NULL, PRINTED(1000, "%.*s", (int)strcspn(at, "\n"), at));
 }
 
 void json_write_integer(struct json *json, const char *key, int64_t value)

@@ -31,6 +31,8 @@ void json_open_array(struct json *json, const char *key);
 void json_close(struct json *json); /* the object or array that was opened last */
 void json_end(struct json *json);   /* closes all that is open and ends the line; another text may follow */
 void json_write_text(struct json *json, const char *key, const char *text); /* text NULL: null */
+/* Each line, cut at 1,000 bytes, as a text of the array that is open. */
+void json_write_lines(struct json *json, const char *lines);
 void json_write_integer(struct json *json, const char *key, int64_t value);
 void json_write_bool(struct json *json, const char *key, bool value);
 void json_write_null(struct json *json, const char *key);

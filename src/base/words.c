@@ -7,6 +7,15 @@
 
 enum { LINE_WIDTH = 80 };
 
+char *printed(char *text, size_t size, const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, size, format, arguments);
+	va_end(arguments);
+	return text;
+}
+
 void words_add(struct words *words, const char *format, ...)
 {
 	size_t room = words->size - words->at;

@@ -12,6 +12,9 @@ struct words {
 	size_t size, at;
 };
 
+/* Prints a text, and returns it. PRINTED(80, "%d ops", ops) is one that ends with the block around. */
+char *printed(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+#define PRINTED(size, ...) printed(TEXT(size), __VA_ARGS__)
 void words_add(struct words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A line of help: head, then text from a column on, broken at blanks into as many lines as 80 columns take. A head that
  * is longer has its line alone. */

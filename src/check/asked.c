@@ -31,9 +31,8 @@ static enum status check_verdict_expect(struct check *check, const char *key, in
 /* The words follow from the numbers. */
 static enum status asked_words(struct check *check, const char *key, const char *text)
 {
-	char what[40];
-	PRINT_TO(what, "memory.%s", key);
-	return check_words(check, what, json_string_value(check_member(check, "memory", key)), text);
+	return check_words(check, PRINTED(40, "memory.%s", key), json_string_value(check_member(check, "memory", key)),
+		text);
 }
 
 /* -1: no whole number is there. */

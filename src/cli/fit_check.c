@@ -16,16 +16,14 @@ static const struct free_member FREE[] = { { NULL, NULL } }; /* none: all follow
 
 void fit_write_asked(struct json *json, const struct scenario *scenario, const struct fit_asked *asked)
 {
-	char word[600];
 	OWN(scenario) usual;
 	scenario_init(&usual);
 	json_open_object(json, "asked");
 	json_open_array(json, "set");
 	FOR_INT(id, KNOB_COUNT)
-		if (scenario->value[id] != usual.value[id]) {
-			PRINT_TO(word, "%s=%s", knobs[id].name, knob_text(id, scenario->value[id], TEXT(512)));
-			json_write_text(json, NULL, word);
-		}
+		if (scenario->value[id] != usual.value[id])
+			json_write_text(json, NULL, PRINTED(600, "%s=%s", knobs[id].name,
+				knob_text(id, scenario->value[id], TEXT(512))));
 	json_close(json);
 	json_open_array(json, "pins");
 	FOR(i, scenario->pins)

@@ -220,30 +220,26 @@ static void print_frees(FILE *file, const struct fit_list *list)
 /* The op that forbids the step as it is, whatever runs again. */
 static void fit_command_print_proof(FILE *file, const struct fit_list *list)
 {
-	char text[1200];
 	if (!*list->proof.op)
 		return;
-	PRINT_TO(text, "no recomputation and no order helps: what %s alone reads and writes, with what must be there, is "
-				   "above the cap", text_clean(list->proof.op, TEXT(512)));
-	words_print(file, "", 0, text);
-	PRINT_TO(text, "its operands, and what is there all along: %s. %s", text_clean(list->proof.holds, TEXT(512)),
-		list->proof.advice);
-	words_print(file, "", 0, text);
+	words_print(file, "", 0, PRINTED(1200,
+		"no recomputation and no order helps: what %s alone reads and writes, with what must be there, is "
+		"above the cap", text_clean(list->proof.op, TEXT(512))));
+	words_print(file, "", 0, PRINTED(1200, "its operands, and what is there all along: %s. %s",
+		text_clean(list->proof.holds, TEXT(512)), list->proof.advice));
 }
 
 /* Where nothing fits: what each kind of change takes off, and where something would. */
 static void fit_command_print_none(FILE *file, const struct fit_list *list)
 {
-	char text[1200];
 	const struct fit_way *least = fit_command_least(list);
 	fit_command_print_proof(file, list);
 	fprintf(file, "no change fits%s; the nearest first\n", list->limited ? " so far" : "");
 	print_frees(file, list);
-	if (least) {
-		PRINT_TO(text, "%s: %s, %s", least->planned ? "fits" : "may fit", BYTES(least->came.needs),
-			options_text(least->set, TEXT(2 * FIT_SET_SIZE)));
-		words_print(file, "the least limit at which one", 29, text);
-	}
+	if (least)
+		words_print(file, "the least limit at which one", 29,
+			PRINTED(1200, "%s: %s, %s", least->planned ? "fits" : "may fit", BYTES(least->came.needs),
+			options_text(least->set, TEXT(2 * FIT_SET_SIZE))));
 }
 
 /* What all rows take for granted, and what isn't a row: adapters of a step whose model isn't known. */
@@ -300,12 +296,10 @@ static void fit_command_print_text(
 
 static void write_set(struct json *json, const char *set)
 {
-	char word[FIT_SET_SIZE];
 	json_open_array(json, "set");
 	for (const char *at = set; *at; at += strspn(at, " ")) {
 		size_t length = strcspn(at, " ");
-		PRINT_TO(word, "%.*s", (int)length, at);
-		json_write_text(json, NULL, word);
+		json_write_text(json, NULL, PRINTED(FIT_SET_SIZE, "%.*s", (int)length, at));
 		at += length;
 	}
 	json_close(json);

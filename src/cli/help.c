@@ -50,9 +50,8 @@ static void values_text(enum knob_id id, char *text, size_t size)
 
 static void cli_help_print_knob(enum knob_id id)
 {
-	char head[40], values[400];
-	PRINT_TO(head, "  %s", knobs[id].name);
-	words_print(stdout, head, NAME_COLUMN - 2, knobs[id].help);
+	char values[400];
+	words_print(stdout, PRINTED(40, "  %s", knobs[id].name), NAME_COLUMN - 2, knobs[id].help);
 	values_text(id, values, sizeof values);
 	words_print(stdout, "", NAME_COLUMN, values);
 }
@@ -68,15 +67,12 @@ void help_print_knobs(void)
 
 void help_print_knob(int id)
 {
-	char word[64], head[80];
+	char word[64];
 	printf("--set %s=VALUE\n", knobs[id].name);
 	cli_help_print_knob(id);
-	for (int i = 0; knobs[id].type == KNOB_CHOICE && knob_word(knobs[id].words, i, word, sizeof word); i++) {
-		PRINT_TO(head, "  %s", word);
-		words_print(stdout, head, WORD_COLUMN,
-			id == K_device ? device_text((enum device)i, false, TEXT(300))
-			: knob_word_help(id, i, TEXT(300)));
-	}
+	for (int i = 0; knobs[id].type == KNOB_CHOICE && knob_word(knobs[id].words, i, word, sizeof word); i++)
+		words_print(stdout, PRINTED(80, "  %s", word), WORD_COLUMN,
+			id == K_device ? device_text((enum device)i, false, TEXT(300)) : knob_word_help(id, i, TEXT(300)));
 }
 
 bool help_print_device(const char *name)
@@ -85,7 +81,6 @@ bool help_print_device(const char *name)
 	struct scenario scenario;
 	int64_t device;
 	struct error error;
-	char head[120];
 	if (strcmp(name, "none") == 0 || knob_parse(K_device, name, &device, &error) != OK)
 		return false;
 	scenario_init(&scenario);
@@ -93,17 +88,16 @@ bool help_print_device(const char *name)
 	int figures = device_figures(&scenario, figure);
 	printf("--set device=%s\n  %-24s%13s%22s\n", name, "", "data sheet", "counted with");
 	FOR_INT(i, figures) {
-		PRINT_TO(head, "  %-24s%13s%22s", figure[i].name, figure[i].sheet, figure[i].counted);
-		puts(head);
+		puts(PRINTED(120, "  %-24s%13s%22s", figure[i].name, figure[i].sheet, figure[i].counted));
 		words_print(stdout, "", 6, figure[i].why);
 	}
 	words_print(stdout, "data sheet:", 6, device_sheet_source((enum device)device));
 	words_print(stdout, "what is reached of it:", 6, device_reached_text(&scenario, TEXT(700)));
 	for (int i = SOFTWARE_GIVEN + 1; i < SOFTWARE_COUNT; i++) {
 		scenario_put(&scenario, K_software, i);
-		PRINT_TO(head, "with software=%s:", software_name((enum software)i));
 		if (profile_measured((enum device)device, (enum software)i))
-			words_print(stdout, head, 6, device_reached_text(&scenario, TEXT(700)));
+			words_print(stdout, PRINTED(120, "with software=%s:", software_name((enum software)i)), 6,
+				device_reached_text(&scenario, TEXT(700)));
 	}
 	struct device_preset preset = device_preset((enum device)device);
 	puts("as lines of a device file (device=@FILE):");
@@ -121,32 +115,25 @@ void help_print_pins(void)
 		PINS(X)
 #undef X
 	};
-	char head[80];
 	puts("\nPIN:");
-	FOR_INT(i, PIN_KINDS) {
-		PRINT_TO(head, "  %s", pins[i].syntax);
-		words_print(stdout, head, NAME_COLUMN + 8, pins[i].help);
-	}
+	FOR_INT(i, PIN_KINDS)
+		words_print(stdout, PRINTED(80, "  %s", pins[i].syntax), NAME_COLUMN + 8, pins[i].help);
 }
 
 void help_print_words(const char *title, const char *const *names, const char *const *helps, int count)
 {
-	char head[80];
 	printf("\n%s:\n", title);
-	FOR_INT(i, count) {
-		PRINT_TO(head, "  %s", names[i]);
-		words_print(stdout, head, WORD_COLUMN, helps[i]);
-	}
+	FOR_INT(i, count)
+		words_print(stdout, PRINTED(80, "  %s", names[i]), WORD_COLUMN, helps[i]);
 }
 
 void help_print_session_words(void)
 {
-	char head[80];
 	puts("\nLines of a session file, which `:save` in the explorer writes:");
 	FOR_INT(i, COMMAND_COUNT) {
 		if (!session_knows(commands[i].word))
 			continue;
-		PRINT_TO(head, "  %s %s", commands[i].word, commands[i].arguments);
-		words_print(stdout, head, NAME_COLUMN + 4, commands[i].help);
+		words_print(stdout, PRINTED(80, "  %s %s", commands[i].word, commands[i].arguments), NAME_COLUMN + 4,
+			commands[i].help);
 	}
 }

@@ -125,9 +125,7 @@ static void count_name(void *context, struct slice id)
 
 static void say_name(void *context, struct slice id)
 {
-	char name[300];
-	PRINT_TO(name, " %.*s", (int)id.length, id.text);
-	text_write_clean(context, name, "");
+	text_write_clean(context, PRINTED(300, " %.*s", (int)id.length, id.text), "");
 }
 
 /* Names buffers in messages as the file does. */

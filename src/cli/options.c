@@ -229,9 +229,7 @@ static int check_operands(struct command_line *line, int count, char **operand)
 	if (count == wanted)
 		return EXIT_FINE;
 	const char *more = operand[wanted], *value = strchr(more, '=');
-	char name[64];
-	PRINT_TO(name, "%.*s", value ? (int)(value - more) : 0, more);
-	bool knob = value && knob_find(name) != KNOB_COUNT;
+	bool knob = value && knob_find(PRINTED(64, "%.*s", value ? (int)(value - more) : 0, more)) != KNOB_COUNT;
 	if (line->several && !knob)
 		return EXIT_FINE;
 	if (knob)

@@ -215,13 +215,12 @@ static enum status scenario_number(const struct sweep *sweep, uint64_t k, struct
 	uint64_t step = sweep->total;
 	bool devices = false;
 	for (int i = 0; i < sweep->count && status == OK; i++) {
-		char text[160];
 		const struct varied *varied = &sweep->varied[i];
 		step /= varied->values;
 		if (strcmp(sweep->columns[i], SWEEP_GRAPH) == 0)
 			continue;
-		PRINT_TO(text, "%s=%s", sweep->columns[i], varied->value[k / step % varied->values]);
-		status = scenario_set(scenario, text, NULL);
+		status = scenario_set(scenario, PRINTED(160, "%s=%s", sweep->columns[i],
+			varied->value[k / step % varied->values]), NULL);
 		devices |= strcmp(sweep->columns[i], knobs[K_device].name) == 0;
 	}
 	return status == OK && devices ? scenario_by_data_sheets(scenario, NULL) : status;

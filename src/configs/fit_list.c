@@ -135,12 +135,10 @@ enum status fit_plan(struct planner *planner, struct graph *graph, const struct 
 
 static enum status set_words(struct scenario *scenario, const char *set, struct error *error)
 {
-	char word[FIT_SET_SIZE];
 	enum status status = OK;
 	for (const char *at = set; *at && status == OK; at += strspn(at, " ")) {
 		size_t length = strcspn(at, " ");
-		PRINT_TO(word, "%.*s", (int)length, at);
-		status = scenario_set(scenario, word, error);
+		status = scenario_set(scenario, PRINTED(FIT_SET_SIZE, "%.*s", (int)length, at), error);
 		at += length;
 	}
 	return status;

@@ -158,10 +158,8 @@ static void draw_write_node(const struct writer *writer, uint32_t id)
 		fputs(", style=\"filled,rounded,dashed\"", writer->stream);
 	const struct op *main = &drawing->graph->op[node->main];
 	fprintf(writer->stream, "%s, tooltip=", main->recomputed ? ", peripheries=2" : "");
-	char tip[400];
-	PRINT_TO(tip, "%.200s%s%.150s", main->name, main->src ? " at " : "",
-		main->src ? words_of_place(main->src) : "");
-	clean_name(writer->stream, tip);
+	clean_name(writer->stream, PRINTED(400, "%.200s%s%.150s", main->name, main->src ? " at " : "",
+		main->src ? words_of_place(main->src) : ""));
 	if (writer->place)
 		fprintf(writer->stream, ", pos=\"%.0f,%.0f\"", writer->place[id].x, writer->place[id].y);
 	fputs("];\n", writer->stream);

@@ -75,20 +75,16 @@ void axis_below(struct canvas *canvas, double left, double span, double y, doubl
 	double finest, const char *label)
 {
 	double step = fmax(finest, axis_step(most - least, (int)(span / TICK)));
-	char text[64];
 	for (double value = ceil(least / step) * step; value <= most * 1.0001; value += step) {
 		double x = left + span * (value - least) / (most - least);
 		if (finest > 0 && value < most && left + span - x < 0.9 * TICK) /* it gives way to the last one */
 			continue;
 		if (high > 0)
 			canvas_stroke(canvas, x, y - high, x, y + 3, &axis_grid);
-		PRINT_TO(text, "%.10g", value);
-		canvas_label(canvas, x, y + SMALL + 3, ANCHOR_MIDDLE, text);
+		canvas_label(canvas, x, y + SMALL + 3, ANCHOR_MIDDLE, PRINTED(64, "%.10g", value));
 	}
-	if (finest > 0 && fmod(most, step) > 0) {
-		PRINT_TO(text, "%.10g", most);
-		canvas_label(canvas, left + span, y + SMALL + 3, ANCHOR_END, text);
-	}
+	if (finest > 0 && fmod(most, step) > 0)
+		canvas_label(canvas, left + span, y + SMALL + 3, ANCHOR_END, PRINTED(64, "%.10g", most));
 	canvas_label(canvas, left + span / 2, y + 2 * SMALL + 6, ANCHOR_MIDDLE, label);
 }
 
@@ -96,25 +92,20 @@ void axis_beside(struct canvas *canvas, double left, double span, double top, do
 	int steps)
 {
 	double step = axis_step(most - least, steps);
-	char text[64];
 	for (double value = ceil(least / step) * step; value <= most * 1.0001; value += step) {
 		double y = top + high * (1 - (value - least) / (most - least));
 		if (y < top + SMALL) /* where the axis has its unit */
 			break;
 		canvas_stroke(canvas, left, y, left + span, y, &axis_grid);
-		PRINT_TO(text, "%g", value);
-		canvas_label(canvas, left - 4, y + SMALL / 3, ANCHOR_END, text);
+		canvas_label(canvas, left - 4, y + SMALL / 3, ANCHOR_END, PRINTED(64, "%g", value));
 	}
 }
 
 double axis_margin(double least, double most, double step, double size)
 {
 	double widest = 0;
-	char text[64];
-	for (double value = ceil(least / step) * step; value <= most * 1.0001; value += step) {
-		PRINT_TO(text, "%g", value);
-		widest = fmax(widest, canvas_text_width(size, text));
-	}
+	for (double value = ceil(least / step) * step; value <= most * 1.0001; value += step)
+		widest = fmax(widest, canvas_text_width(size, PRINTED(64, "%g", value)));
 	return EDGE + widest + 5;
 }
 
@@ -143,25 +134,23 @@ char *figure_subject(const struct plan *plan, char *text, size_t size)
 /* "NAME: peak 4.26 GiB (N B)": on narrow paper without the bytes, then with less of the name; the value stays whole. */
 static void figure_draw_title(struct axes *axes, const char *name, const char *what, int64_t bytes)
 {
-	char text[CANVAS_CUT + 100], value[100], cut[CANVAS_CUT];
+	char value[100], cut[CANVAS_CUT];
 	double room = axes->canvas.paper.width - EDGE - 2;
 	PRINT_TO(value, ": %s %s (%" PRId64 " B)", what, BYTES(bytes), bytes);
 	if (canvas_text_width(BOLD, name) + canvas_text_width(BOLD, value) > room)
 		*strstr(value, " (") = '\0';
-	PRINT_TO(text, "%s%s", canvas_cut(BOLD, room - canvas_text_width(BOLD, value), name, cut), value);
-	canvas_title(&axes->canvas, EDGE, TOP - 16, text);
+	canvas_title(&axes->canvas, EDGE, TOP - 16, PRINTED(CANVAS_CUT + 100, "%s%s",
+		canvas_cut(BOLD, room - canvas_text_width(BOLD, value), name, cut), value));
 }
 
 static void figure_draw_axes(struct axes *axes, const char *label)
 {
-	char text[64];
 	axis_beside(&axes->canvas, axes->left, axes->span, TOP, PLOT, 0, axes->bytes / (double)axes->unit, TICKS);
 	const char *unit = "";
 	double one = axes->at ? (double)axis_time_unit((int64_t)axes->steps, &unit) : 1;
-	PRINT_TO(text, axes->at ? "time [%s]" : "%s", axes->at ? unit : axes->along);
-	axis_below(&axes->canvas, axes->left, axes->span, TOP + PLOT, 0, 0, axes->steps / one, !axes->at, text);
-	PRINT_TO(text, "%s [%s]", label, axes->unit_name);
-	canvas_label(&axes->canvas, EDGE, TOP - 5, ANCHOR_START, text);
+	axis_below(&axes->canvas, axes->left, axes->span, TOP + PLOT, 0, 0, axes->steps / one, !axes->at,
+		PRINTED(64, axes->at ? "time [%s]" : "%s", axes->at ? unit : axes->along));
+	canvas_label(&axes->canvas, EDGE, TOP - 5, ANCHOR_START, PRINTED(64, "%s [%s]", label, axes->unit_name));
 }
 
 /* The scales; then what is drawn can be measured. */
@@ -671,7 +660,7 @@ enum status figure_pair(
 {
 	struct axes axes;
 	static const char *const letters = "abcd"; /* of an array gcc 12 dies under sanitizers */
-	char title[CANVAS_CUT], text[CANVAS_CUT + 40];
+	char title[CANVAS_CUT];
 	bool there[GROUP_COUNT] = { false };
 	int64_t most = 0;
 	HELD struct thinned *MAKE(thinned, 1);
@@ -689,8 +678,8 @@ enum status figure_pair(
 	for (uint32_t i = 0; i < curves && !roomy; i++)
 		words_add(&note, "%c: %s; ", letters[i], curve[i].name);
 	words_add(&note, "dashed line: the peak");
-	PRINT_TO(text, "live memory [%s]", axes.unit_name);
-	canvas_label(&axes.canvas, EDGE, TOP - 5, ANCHOR_START, text);
+	canvas_label(&axes.canvas, EDGE, TOP - 5, ANCHOR_START,
+		PRINTED(CANVAS_CUT + 40, "live memory [%s]", axes.unit_name));
 	FOR(i, curves) {
 		axes.left = left + (span + BETWEEN) * i;
 		axes.span = span;
@@ -713,8 +702,9 @@ enum status figure_pair(
 		}
 		draw_frame(&axes);
 		figure_draw_level(&axes, curve[i].peak, INK, true);
-		PRINT_TO(text, "%.*s: %s", roomy ? CANVAS_CUT - 1 : 1, roomy ? curve[i].name : &letters[i], BYTES(curve[i].peak));
-		canvas_label(&axes.canvas, axes.left + 3, TOP + PHASE_ROOM - 2, ANCHOR_START, text);
+		canvas_label(&axes.canvas, axes.left + 3, TOP + PHASE_ROOM - 2, ANCHOR_START,
+			PRINTED(CANVAS_CUT + 40, "%.*s: %s", roomy ? CANVAS_CUT - 1 : 1, roomy ? curve[i].name : &letters[i],
+			BYTES(curve[i].peak)));
 	}
 	axes.left = left;
 	axes.span = wide;

@@ -113,7 +113,7 @@ enum status figure_gap(
 {
 	struct anytime anytime = { .top = 0 };
 	const struct canvas_line frame = { INK, 0.75, false };
-	char title[CANVAS_CUT + 40], cut[CANVAS_CUT];
+	char cut[CANVAS_CUT];
 	uint32_t known = 0;
 	FOR(i, curves)
 		FOR(k, curve[i].gaps)
@@ -123,9 +123,9 @@ enum status figure_gap(
 	gap_measure(&anytime, curve, curves, paper.width);
 	if (canvas_open(&anytime.canvas, paper, TOP + PLOT + BARE) != OK)
 		return fail_memory(error);
-	PRINT_TO(title, "%s: gap over time", curves == 1 ? canvas_cut(BOLD, paper.width - 100, curve->graph, cut)
-		: curves_title(curve, curves, paper.width - 80, cut));
-	canvas_title(&anytime.canvas, EDGE, TOP - 16, title);
+	canvas_title(&anytime.canvas, EDGE, TOP - 16, PRINTED(CANVAS_CUT + 40, "%s: gap over time",
+		curves == 1 ? canvas_cut(BOLD, paper.width - 100, curve->graph, cut) : curves_title(curve, curves,
+		paper.width - 80, cut)));
 	gap_draw_axes(&anytime);
 	FOR(i, curves) {
 		const struct canvas_line line = { curve_colours[i], 1.2, i % 2 == 1 };

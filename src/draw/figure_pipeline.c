@@ -148,7 +148,7 @@ static void figure_pipeline_draw_box(void *context, double x, double y, double w
 	double span = figure->span, left = figure->left + span * x, wide = span * width,
 		   top = figure->top + figure->row * y + 0.1 * figure->row;
 	double high = figure->row * height * 0.8;
-	char number[16], colour[8];
+	char colour[8];
 	figure->there[part] = true;
 	if (!slot)
 		top = figure->top + figure->row * ((double)(int)y + 0.1 + 0.8 * (y - (double)(int)y));
@@ -163,22 +163,19 @@ static void figure_pipeline_draw_box(void *context, double x, double y, double w
 		slot && wide > 3 ? &edge : NULL, NULL);
 	if (size <= 0)
 		return;
-	PRINT_TO(number, "%u", slot->microbatch);
-	canvas_text(&figure->canvas, left + wide / 2, top + high / 2 + size * 0.35, size, ANCHOR_MIDDLE, false, INK, number);
+	canvas_text(&figure->canvas, left + wide / 2, top + high / 2 + size * 0.35, size, ANCHOR_MIDDLE, false, INK,
+		PRINTED(16, "%u", slot->microbatch));
 }
 
 static void draw_ranks(struct figure *figure)
 {
-	char text[64];
 	uint32_t every = 1;
 	while (figure->row * every < SMALL + 1)
 		every *= 2;
 	canvas_label(&figure->canvas, EDGE, figure->top - 3, ANCHOR_START, "rank");
-	for (uint32_t rank = 0; rank < figure->timetable->ranks; rank += every) {
-		PRINT_TO(text, "%u", rank);
-		canvas_label(&figure->canvas, figure->left - 4, figure->top + figure->row * (rank + 0.5) + SMALL / 3, ANCHOR_END,
-			text);
-	}
+	for (uint32_t rank = 0; rank < figure->timetable->ranks; rank += every)
+		canvas_label(&figure->canvas, figure->left - 4, figure->top + figure->row * (rank + 0.5) + SMALL / 3,
+			ANCHOR_END, PRINTED(64, "%u", rank));
 	pipeline_boxes(figure->timetable, SLOT_LEAST / figure->span, figure_pipeline_draw_box, figure);
 }
 
@@ -186,9 +183,8 @@ static void figure_pipeline_draw_time(struct figure *figure, double y)
 {
 	const char *name;
 	double unit = (double)axis_time_unit(figure->timetable->time, &name);
-	char text[64];
-	PRINT_TO(text, "time [%s]", name);
-	axis_below(&figure->canvas, figure->left, figure->span, y, 0, 0, (double)figure->timetable->time / unit, 0, text);
+	axis_below(&figure->canvas, figure->left, figure->span, y, 0, 0, (double)figure->timetable->time / unit, 0,
+		PRINTED(64, "time [%s]", name));
 }
 
 static void figure_pipeline_draw_legend(struct figure *figure)
@@ -302,28 +298,25 @@ static void draw_rank_names(struct figure *figure)
 static void figure_pipeline_draw_limit(struct figure *figure)
 {
 	const struct canvas_line line = { INK, 1, true };
-	char text[64];
 	if (figure->limit < 0 || (double)figure->limit > figure->bytes)
 		return;
 	double y = figure_pipeline_y_of(figure, (double)figure->limit);
 	canvas_stroke(&figure->canvas, figure->left, y, figure->left + figure->span, y, &line);
-	PRINT_TO(text, "limit %s", BYTES(figure->limit));
-	canvas_text(&figure->canvas, figure->left + figure->span - 3, y - 2, CANVAS_SMALL, ANCHOR_END, false, INK, text);
+	canvas_text(&figure->canvas, figure->left + figure->span - 3, y - 2, CANVAS_SMALL, ANCHOR_END, false, INK,
+		PRINTED(64, "limit %s", BYTES(figure->limit)));
 }
 
 static void figure_pipeline_draw_peak(struct figure *figure)
 {
 	const struct timetable *timetable = figure->timetable;
 	const struct pipeline_slot *slot = timetable_slot(timetable, timetable->worst, timetable->peak[timetable->worst]);
-	char text[100];
 	double x = figure->left + figure->span * (double)slot->begin / (double)(timetable->time ? timetable->time : 1);
 	double y = figure_pipeline_y_of(figure, (double)timetable_peak(timetable, timetable->worst));
 	bool right = x > figure->left + figure->span * 0.7;
 	canvas_box(&figure->canvas, x - 2, y - 2, 4, 4, worst_colour(timetable), NULL, NULL);
-	PRINT_TO(text, "rank %u: %s", timetable->worst,
-		BYTES(timetable_peak(timetable, timetable->worst)));
 	canvas_text(&figure->canvas, right ? x - 4 : x + 4, y - 3, SMALL, right ? ANCHOR_END : ANCHOR_START, false,
-		worst_colour(timetable), text);
+		worst_colour(timetable), PRINTED(100, "rank %u: %s", timetable->worst,
+		BYTES(timetable_peak(timetable, timetable->worst))));
 }
 
 static void figure_pipeline_draw_memory(struct figure *figure)

@@ -103,7 +103,6 @@ static void figure_roofline_ops(struct roofs *roofs)
 static void figure_roofline_legend(struct canvas *canvas, const struct roofline *roofline)
 {
 	struct canvas_key key[LIMIT_COUNT];
-	char note[160];
 	int keys = 0;
 	double width = canvas->paper.width - 2 * EDGE;
 	FOR_INT(limit, LIMIT_COUNT) {
@@ -113,9 +112,9 @@ static void figure_roofline_legend(struct canvas *canvas, const struct roofline 
 		if (seen)
 			key[keys++] = (struct canvas_key){ time_colours[limit], step_limit_names[limit], SIGN_BOX };
 	}
-	PRINT_TO(note, "a dot is an op%s, its colour what limits it; %u ops without FLOPs are left out",
-		roofline->share ? " on one device" : "", roofline->others);
-	canvas_note(canvas, EDGE, width, note);
+	canvas_note(canvas, EDGE, width, PRINTED(160,
+		"a dot is an op%s, its colour what limits it; %u ops without FLOPs are left out",
+		roofline->share ? " on one device" : "", roofline->others));
 	canvas_legend(canvas, EDGE, width, key, keys);
 }
 
@@ -124,15 +123,13 @@ enum status figure_roofline(const struct roofline *roofline, const char *name, s
 {
 	struct roofs roofs = { .roofline = roofline };
 	const struct canvas_line frame = { INK, 0.75, false };
-	char title[300];
 	if (roofline->ops == 0)
 		return refuse(error, "no op of this step has FLOPs and moves bytes, so it has no roofline");
 	figure_roofline_measure(&roofs, paper.width);
 	if (canvas_open(&roofs.canvas, paper, TOP + PLOT + BARE) != OK)
 		return fail_memory(error);
-	PRINT_TO(title, "%.150s%s%s", name, roofline->device ? " on " : "",
-		roofline->device ? roofline->device : "");
-	canvas_title(&roofs.canvas, EDGE, TOP - 16, title);
+	canvas_title(&roofs.canvas, EDGE, TOP - 16, PRINTED(300, "%.150s%s%s", name, roofline->device ? " on " : "",
+		roofline->device ? roofline->device : ""));
 	figure_roofline_axes(&roofs);
 	figure_roofline_ops(&roofs);
 	figure_roofline_roof(&roofs, roofline->matrix, "matrix products");

@@ -57,15 +57,15 @@ static double figure_slowdown_y_of(const struct scales *scales, double extra)
 static void figure_slowdown_draw_axes(struct scales *scales, const struct plan *plan)
 {
 	struct canvas *canvas = &scales->canvas;
-	char text[CANVAS_CUT + 20], cut[CANVAS_CUT];
+	char cut[CANVAS_CUT];
 	double unit = (double)scales->unit;
 	axis_beside(canvas, scales->begin, scales->span, TOP, PLOT, 0, scales->top, TICKS);
-	PRINT_TO(text, "memory [%s]", scales->unit_name);
-	axis_below(canvas, scales->begin, scales->span, TOP + PLOT, 0, scales->left / unit, scales->right / unit, 0, text);
+	axis_below(canvas, scales->begin, scales->span, TOP + PLOT, 0, scales->left / unit, scales->right / unit, 0,
+		PRINTED(CANVAS_CUT + 20, "memory [%s]", scales->unit_name));
 	canvas_label(canvas, EDGE, TOP - 4, ANCHOR_START, "extra time [%]");
 	double room = canvas->paper.width - EDGE - 2 - canvas_text_width(BOLD, ": recomputation");
-	PRINT_TO(text, "%s: recomputation", canvas_cut(BOLD, room, plan->graph->name, cut));
-	canvas_title(canvas, EDGE, TOP - 16, text);
+	canvas_title(canvas, EDGE, TOP - 16, PRINTED(CANVAS_CUT + 20, "%s: recomputation",
+		canvas_cut(BOLD, room, plan->graph->name, cut)));
 }
 
 static void figure_slowdown_draw_bound(struct scales *scales, const struct slowdown *slowdown)

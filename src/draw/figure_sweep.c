@@ -49,23 +49,19 @@ static void plot_axes(const struct plot *plot, struct canvas *canvas, const char
 {
 	const struct canvas_line frame = { INK, 0.75, false };
 	const char *name;
-	char text[100];
 	double one = draw_plot_unit_of(plot->most_y, unit, &name);
 	axis_beside(canvas, plot->left, plot->wide, plot->top, plot->high, plot->least_y / one, plot->most_y / one, TICKS);
 	canvas_box(canvas, plot->left, plot->top, plot->wide, plot->high, NULL, &frame, NULL);
-	PRINT_TO(text, "%s [%s]", label, name);
-	canvas_label(canvas, 4, plot->top - 4, ANCHOR_START, text);
+	canvas_label(canvas, 4, plot->top - 4, ANCHOR_START, PRINTED(100, "%s [%s]", label, name));
 }
 
 /* Bytes along the lower axis. */
 static void plot_byte_axis(const struct plot *plot, struct canvas *canvas, const char *label)
 {
 	const char *name;
-	char text[100];
 	double one = draw_plot_unit_of(plot->most_x, PLOT_BYTES, &name);
-	PRINT_TO(text, "%s [%s]", label, name);
-	axis_below(
-		canvas, plot->left, plot->wide, plot->top + plot->high, 0, plot->least_x / one, plot->most_x / one, 0, text);
+	axis_below(canvas, plot->left, plot->wide, plot->top + plot->high, 0, plot->least_x / one, plot->most_x / one, 0,
+		PRINTED(100, "%s [%s]", label, name));
 }
 
 #define RIGHT   14.0
@@ -158,11 +154,11 @@ static void draw_mark(struct canvas *canvas, double x, double y, const char *col
 
 static void figure_sweep_draw_title(struct scene *scene, const char *name, const char *what)
 {
-	char text[2 * CANVAS_CUT], rest[100], cut[CANVAS_CUT];
+	char rest[100], cut[CANVAS_CUT];
 	PRINT_TO(rest, ": %u %s%s, %s", scene->table->rows, scene->table->rows_are, scene->table->rows == 1 ? "" : "s", what);
 	double room = scene->canvas.paper.width - EDGE - 2 - canvas_text_width(BOLD, rest);
-	PRINT_TO(text, "%s%s", canvas_cut(BOLD, room, name, cut), rest);
-	canvas_title(&scene->canvas, EDGE, TOP - 16, text);
+	canvas_title(&scene->canvas, EDGE, TOP - 16, PRINTED(2 * CANVAS_CUT, "%s%s", canvas_cut(BOLD, room, name, cut),
+		rest));
 }
 
 /* Names of colours, and what a hollow mark says. */
@@ -171,14 +167,12 @@ static void figure_sweep_draw_legend(
 {
 	const struct sweep_table *table = scene->table;
 	bool over = false;
-	char text[200];
 	if (keys > 1)
 		canvas_legend(&scene->canvas, plot->left, plot->wide, key, keys);
 	FOR(i, table->rows)
 		over |= table->row[i].bytes >= 0 && !table->row[i].fits;
-	PRINT_TO(text, "%s%s%s", note, *note && over ? "; " : "",
-		over ? "hollow: over the memory of a device" : "");
-	canvas_note(&scene->canvas, plot->left, plot->wide, text);
+	canvas_note(&scene->canvas, plot->left, plot->wide,
+		PRINTED(200, "%s%s%s", note, *note && over ? "; " : "", over ? "hollow: over the memory of a device" : ""));
 }
 
 /* ---- time over memory ---- */
@@ -295,7 +289,7 @@ static enum status draw_pareto(struct scene *scene, const char *name, struct can
 {
 	struct canvas_key key[CURVES_MOST];
 	struct plot plot = { .top = TOP, .high = PARETO };
-	char label[64], names[CURVES_MOST][160];
+	char names[CURVES_MOST][160];
 	int keys = scene->axis == NONE ? 0 : (int)scene->table->knob[scene->axis].values;
 	FOR_INT(i, keys) {
 		key[i] = (struct canvas_key){ curve_colours[i],
@@ -306,8 +300,7 @@ static enum status draw_pareto(struct scene *scene, const char *name, struct can
 	if (canvas_open(&scene->canvas, paper, TOP + PARETO + BELOW) != OK)
 		return fail_memory(error);
 	figure_sweep_draw_title(scene, name, "memory and time");
-	PRINT_TO(label, "time of a %s", scene->time);
-	plot_axes(&plot, &scene->canvas, label, PLOT_SECONDS);
+	plot_axes(&plot, &scene->canvas, PRINTED(64, "time of a %s", scene->time), PLOT_SECONDS);
 	plot_byte_axis(&plot, &scene->canvas, "memory of a device");
 	bool all = figure_sweep_draw_front(scene, &plot, order, count);
 	FOR(i, count)
@@ -426,10 +419,9 @@ static void place_panels(const struct scene *scene, bool timed, double width, st
 
 static void draw_panel(struct scene *scene, const struct lines *lines, struct plot *plot, bool time)
 {
-	char label[64];
 	plot->most_y = figure_sweep_most_of(scene, time);
-	PRINT_TO(label, "%s %s", time ? "time of a" : "memory of a", time ? scene->time : "device");
-	plot_axes(plot, &scene->canvas, label, time ? PLOT_SECONDS : PLOT_BYTES);
+	plot_axes(plot, &scene->canvas, PRINTED(64, "%s %s", time ? "time of a" : "memory of a",
+		time ? scene->time : "device"), time ? PLOT_SECONDS : PLOT_BYTES);
 	/* Dashed lines above the others: where two are equal, both are seen. */
 	FOR(dashed, 2)
 		for (uint32_t k = dashed; k < lines->count; k += 2)

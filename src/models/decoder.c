@@ -96,9 +96,8 @@ static void predict_further(struct model *model, const struct halves *halves, ui
 	bool shifted = model->config.fused || model->config.eager_loss;
 	uint32_t sum = NONE;
 	for (int64_t depth = 0; depth < model->config.mtp_layers && build->status == OK; depth++) {
-		char name[40];
-		PRINT_TO(name, "mtp.%d.labels", (int)depth);
-		uint32_t later = layer_input(model, name, DTYPE_I64, SHAPE(model->config.batch, model->config.seq));
+		uint32_t later = layer_input(model, PRINTED(40, "mtp.%d.labels", (int)depth), DTYPE_I64,
+			SHAPE(model->config.batch, model->config.seq));
 		x = further(model, halves, depth, x, shifted ? labels : later, vocabulary->table);
 		uint32_t one = language_head(model, x, later, vocabulary);
 		build_kind(build, one, KIND_ACTIVATION);

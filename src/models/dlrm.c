@@ -6,9 +6,7 @@ enum { DENSE_FEATURES = 13 };
 
 static uint32_t dense_layer(struct model *model, int64_t index, uint32_t x, int64_t width)
 {
-	char name[32];
-	PRINT_TO(name, "%d", (int)index);
-	return layer_map(model, "aten.relu.default", layer_linear(model, name, x, width, true));
+	return layer_map(model, "aten.relu.default", layer_linear(model, PRINTED(32, "%d", (int)index), x, width, true));
 }
 
 /* One row of every table for every sample, below the dense features: [batch, 1 + tables, width]. */
@@ -22,11 +20,8 @@ static uint32_t joined_tables(struct model *model, uint32_t dense)
 	}
 	part[0] = dense;
 	for (int64_t i = 0; i < config->experts; i++) {
-		char name[32];
-		PRINT_TO(name, "ids.%d", (int)i);
-		uint32_t ids = layer_input(model, name, DTYPE_I64, SHAPE(config->batch, 1));
-		PRINT_TO(name, "table.%d", (int)i);
-		part[i + 1] = layer_embedding(model, name, config->vocab, config->hidden, ids, NULL);
+		uint32_t ids = layer_input(model, PRINTED(32, "ids.%d", (int)i), DTYPE_I64, SHAPE(config->batch, 1));
+		part[i + 1] = layer_embedding(model, PRINTED(32, "table.%d", (int)i), config->vocab, config->hidden, ids, NULL);
 	}
 	build_op(&model->build, "aten.cat.default", part, (uint32_t)config->experts + 1);
 	mem_free(part);

@@ -23,9 +23,8 @@ void layer_leave(struct model *model, size_t length)
 
 static uint32_t layers_leaf(struct model *model, const char *word, enum kind kind, enum dtype dtype, struct shape shape)
 {
-	char name[320];
-	PRINT_TO(name, "%s%s%s", model->path, *model->path ? "." : "", word);
-	return build_leaf(&model->build, name, kind, dtype, shape);
+	return build_leaf(&model->build, PRINTED(320, "%s%s%s", model->path, *model->path ? "." : "", word), kind, dtype,
+		shape);
 }
 
 uint32_t layer_parameter(struct model *model, const char *word, struct shape shape)

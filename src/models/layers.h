@@ -5,6 +5,7 @@
 #pragma once
 
 #include "models.h"
+#include "src/base/words.h"
 
 struct model {
 	struct model_config config;

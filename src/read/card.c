@@ -213,11 +213,7 @@ void card_json(const struct graph *graph, struct json *json)
 	json_open_array(json, "assumed");
 	if (graph->about.synthesised)
 		json_write_text(json, NULL, graph->about.synthesised);
-	for (const char *at = intake->assumed ? intake->assumed : ""; *at; at += strcspn(at, "\n"), at += *at == '\n') {
-		char text[1000];
-		PRINT_TO(text, "%.*s", (int)strcspn(at, "\n"), at);
-		json_write_text(json, NULL, text);
-	}
+	json_write_lines(json, intake->assumed ? intake->assumed : "");
 	json_close(json);
 	if (intake->peak)
 		json_write_integer(json, "own_peak_bytes", intake->peak);

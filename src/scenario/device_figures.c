@@ -176,20 +176,17 @@ static void add_rates(struct listing *listing)
 
 static void add_share(struct listing *listing, const char *name, uint32_t thousandths, const char *why)
 {
-	char counted[40];
-	PRINT_TO(counted, "%.4g %%", thousandths / 10.0);
-	device_figures_add(listing, name, "", counted, "%s", why);
+	device_figures_add(listing, name, "", PRINTED(40, "%.4g %%", thousandths / 10.0), "%s", why);
 }
 
 static void add_kernels(struct listing *listing)
 {
 	const struct machine *machine = &listing->machine;
-	char counted[40];
-	PRINT_TO(counted, "%.3g us", (double)machine->launch / 1e6);
-	device_figures_add(listing, "kernel launch", "", counted, "launching one takes as long");
+	device_figures_add(listing, "kernel launch", "", PRINTED(40, "%.3g us", (double)machine->launch / 1e6),
+		"launching one takes as long");
 	rests_on(listing, REACH_LAUNCH, FIGURE_LAUNCH);
-	PRINT_TO(counted, "%.3g us", (double)machine->ramp / 1e6);
-	device_figures_add(listing, "a product's ramp", "", counted, "beside its FLOPs at the rate of large ones");
+	device_figures_add(listing, "a product's ramp", "", PRINTED(40, "%.3g us", (double)machine->ramp / 1e6),
+		"beside its FLOPs at the rate of large ones");
 	rests_on(listing, REACH_MATRIX, FIGURE_RAMP);
 	if (machine->attention) {
 		add_share(listing, "attention in one kernel", machine->attention, "of the rate of products of its size");
@@ -208,14 +205,14 @@ static void add_kernels(struct listing *listing)
 static void device_figures_add_link(struct listing *listing, const char *name, const char *hop,
 	const struct link *counted, const struct link *sheet, enum reach reach, enum figure_id rate)
 {
-	char theirs[32], ours[40];
+	char theirs[32];
 	PRINT_TO(theirs, "%.4g GB/s", (double)sheet->rate / 1e9);
-	PRINT_TO(ours, "%.3g GB/s", (double)counted->rate / 1e9);
-	device_figures_add(listing, name, theirs, ours, "%.3g %% of the data sheet's, one direction: what collectives reach",
+	device_figures_add(listing, name, theirs, PRINTED(40, "%.3g GB/s", (double)counted->rate / 1e9),
+		"%.3g %% of the data sheet's, one direction: what collectives reach",
 		sheet->rate > 0 ? 100.0 * (double)counted->rate / (double)sheet->rate : 0);
 	rests_on(listing, reach, rate);
-	PRINT_TO(ours, "%.3g us", (double)counted->latency / 1e6);
-	device_figures_add(listing, hop, "", ours, "each step of a ring takes that beside its bytes");
+	device_figures_add(listing, hop, "", PRINTED(40, "%.3g us", (double)counted->latency / 1e6),
+		"each step of a ring takes that beside its bytes");
 	mark_own(listing, rate + 1);
 }
 

@@ -201,8 +201,7 @@ static enum status set_figure(struct scenario *scenario, const char *name, const
 		return refuse(error, "a device has no figure \"%.60s\"%s", name,
 			nearest_text(&nearest, "", TEXT(120)));
 	TRY(figure_parse(figure, value, &preset, error));
-	if (figure != FIGURE_NAME)
-		value = figure_text(figure, &preset, TEXT(200));
+	value = figure != FIGURE_NAME ? figure_text(figure, &preset, TEXT(200)) : value;
 	struct pin pin = { .kind = PIN_FIGURE, .a = (char *)(uintptr_t)name, .b = (char *)(uintptr_t)value };
 	for (uint32_t i = scenario->pins; i > 0; i--)
 		if (scenario->pin[i - 1].kind == PIN_FIGURE && strcmp(scenario->pin[i - 1].a, name) == 0)
@@ -318,15 +317,14 @@ static enum status scenario_set_file(
 
 enum status scenario_set(struct scenario *scenario, const char *assignment, struct error *error)
 {
-	char name[64], settings[2 * ALIAS_SIZE], first[2 * ALIAS_SIZE];
+	char name[64], settings[2 * ALIAS_SIZE];
 	const char *value = strchr(assignment, '=');
 	PRINT_TO(name, "%.*s", (int)strcspn(assignment, "="), assignment);
 	enum knob_id knob = knob_find(name);
 	const char *other = scenario_other_word(name, value, assignment, settings);
 	if (other) {
 		const char *next = strchr(other, ' ');
-		PRINT_TO(first, "%.*s", (int)strcspn(other, " "), other);
-		TRY(scenario_set(scenario, first, error));
+		TRY(scenario_set(scenario, PRINTED(2 * ALIAS_SIZE, "%.*s", (int)strcspn(other, " "), other), error));
 		return next ? scenario_set(scenario, next + 1, error) : OK;
 	}
 	if (!value)

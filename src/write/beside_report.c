@@ -70,11 +70,9 @@ void beside_text(const struct beside_report *report, FILE *stream)
 	fprintf(stream, "\n  %-20s %12s %12s %12s\n", "", "first", "second", "change");
 	print_amount(stream, "peak", beside->peak[0], beside->peak[1]);
 	for (int i = 0; i < BESIDE_PARTS && beside->phases; i++)
-		if (beside->part[i].peak[0] >= 0 || beside->part[i].peak[1] >= 0) {
-			char what[40];
-			PRINT_TO(what, "  highest in %s", part_names[i]);
-			print_amount(stream, what, beside->part[i].peak[0], beside->part[i].peak[1]);
-		}
+		if (beside->part[i].peak[0] >= 0 || beside->part[i].peak[1] >= 0)
+			print_amount(stream, PRINTED(40, "  highest in %s", part_names[i]), beside->part[i].peak[0],
+				beside->part[i].peak[1]);
 	print_amount(stream, "arena", plan_arena(plan[0]), plan_arena(plan[1]));
 	print_amount(stream, "at the peak: pairs", beside->paired[0], beside->paired[1]);
 	print_amount(stream, "  workspace", beside->workspace[0], beside->workspace[1]);
@@ -103,10 +101,8 @@ static void write_side(struct json *json, const struct beside_report *report, in
 	json_write_integer(json, "peak_bytes", beside->peak[side]);
 	json_write_integer(json, "arena_bytes", plan_arena(report->plan[side]));
 	for (int i = 0; i < BESIDE_PARTS && beside->phases; i++) {
-		char key[40];
-		PRINT_TO(key, "%s_peak_bytes", part_names[i]);
 		if (beside->part[i].peak[side] >= 0)
-			json_write_integer(json, key, beside->part[i].peak[side]);
+			json_write_integer(json, PRINTED(40, "%s_peak_bytes", part_names[i]), beside->part[i].peak[side]);
 	}
 	json_write_integer(json, "paired_bytes", beside->paired[side]);
 	json_write_integer(json, "workspace_bytes", beside->workspace[side]);

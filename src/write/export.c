@@ -217,20 +217,17 @@ const struct export_view *export_view_find(enum export_kind_id kind, const char 
 void export_help(FILE *stream)
 {
 	enum { COLUMN = 19 };
-	char names[300], head[40];
+	char names[300];
 	fputs("\nKIND:\n", stream);
 	FOR_INT(kind, EXPORT_KIND_COUNT) {
-		PRINT_TO(head, "  %s", export_kinds[kind].name);
-		words_print(stream, head, COLUMN, export_kinds[kind].help);
+		words_print(stream, PRINTED(40, "  %s", export_kinds[kind].name), COLUMN, export_kinds[kind].help);
 		if (*export_view_names((enum export_kind_id)kind, ", ", names, sizeof names))
 			words_print(stream, "                   V:", COLUMN + 3, names);
 	}
 	fputs("\nV:\n", stream);
 	FOR_INT(i, export_view_count)
-		if (export_views[i].help) {
-			PRINT_TO(head, "  %s", export_views[i].name);
-			words_print(stream, head, COLUMN, export_views[i].help);
-		}
+		if (export_views[i].help)
+			words_print(stream, PRINTED(40, "  %s", export_views[i].name), COLUMN, export_views[i].help);
 }
 
 enum status export_to(enum export_kind_id kind, const struct plan *plan, const struct export_options *options,

@@ -84,13 +84,12 @@ static void write_mesh_draw_node(
 static void draw_device(
 	struct canvas *canvas, const struct device_grid *grid, const struct placing *placing, uint32_t device)
 {
-	char text[32], title[120];
+	char text[32];
 	double x, y, size = placing->cell - 1;
 	int64_t bytes = device_grid_bytes(grid, device);
 	device_at(grid, placing, device, &x, &y);
-	PRINT_TO(title, "device %u: %s, %s", device,
-		device_grid_text(grid, device, false, TEXT(80)), BYTES(bytes));
-	canvas_box(canvas, x, y, size, size, grid_level_colours[device_grid_level(grid, bytes)], NULL, title);
+	canvas_box(canvas, x, y, size, size, grid_level_colours[device_grid_level(grid, bytes)], NULL,
+		PRINTED(120, "device %u: %s, %s", device, device_grid_text(grid, device, false, TEXT(80)), BYTES(bytes)));
 	PRINT_TO(text, "%.3g", (double)bytes / (double)grid->unit);
 	if (placing->cell >= NUMBERED)
 		canvas_text(canvas, x + size / 2, y + size / 2 + 2.5, CANVAS_SMALL, ANCHOR_MIDDLE, false, INK, text);
@@ -119,14 +118,13 @@ static enum status figure_mesh(
 	struct placing placing = write_mesh_place(grid, paper.width);
 	struct canvas canvas;
 	double rows = (grid->nodes + placing.across - 1) / placing.across * placing.high;
-	char text[CANVAS_CUT + 100], rest[100], cut[CANVAS_CUT];
+	char rest[100], cut[CANVAS_CUT];
 	if (canvas_open(&canvas, paper, TOP + rows + 4) != OK)
 		return fail_memory(error);
 	PRINT_TO(rest, " on %u device%s in %u node%s", grid->devices, grid->devices == 1 ? "" : "s",
 		grid->nodes, grid->nodes == 1 ? "" : "s");
-	PRINT_TO(text, "%s%s",
-		canvas_cut(BOLD, paper.width - MARGIN - 2 - canvas_text_width(BOLD, rest), name, cut), rest);
-	canvas_title(&canvas, MARGIN, TOP - 10, text);
+	canvas_title(&canvas, MARGIN, TOP - 10, PRINTED(CANVAS_CUT + 100, "%s%s",
+		canvas_cut(BOLD, paper.width - MARGIN - 2 - canvas_text_width(BOLD, rest), name, cut), rest));
 	FOR(node, grid->nodes)
 		write_mesh_draw_node(&canvas, grid, &placing, node);
 	FOR(device, grid->devices)

@@ -174,11 +174,7 @@ static void write_size(struct json *json, const char *key, int64_t size)
 static void write_native_write_lines(struct json *json, const char *key, const char *lines)
 {
 	json_open_array(json, key);
-	for (const char *at = lines; *at; at += strcspn(at, "\n"), at += *at == '\n') {
-		char text[1000];
-		PRINT_TO(text, "%.*s", (int)strcspn(at, "\n"), at);
-		json_write_text(json, NULL, text);
-	}
+	json_write_lines(json, lines);
 	json_close(json);
 }
 

@@ -145,9 +145,8 @@ static void write_pass(
 /* One event for passes that are as the first one, from the second to the last but one. */
 static void write_equal_passes(const struct plan_time *time, struct json *json)
 {
-	char name[80];
-	PRINT_TO(name, "passes 1 to %lld, each as pass 0", (long long)time->passes - 2);
-	begin_step_event(json, name, 0, time->pass.total, (time->passes - 2) * time->pass.total);
+	begin_step_event(json, PRINTED(80, "passes 1 to %lld, each as pass 0", (long long)time->passes - 2), 0,
+		time->pass.total, (time->passes - 2) * time->pass.total);
 	json_close(json);
 }
 
@@ -171,9 +170,7 @@ static void write_trace_write_step(const struct plan *plan, const struct plan_ti
 
 static void write_bytes(struct json *json, const char *key, int64_t bytes)
 {
-	char text[32];
-	PRINT_TO(text, "%lld", (long long)bytes);
-	json_write_text(json, key, text);
+	json_write_text(json, key, PRINTED(32, "%lld", (long long)bytes));
 }
 
 enum status export_trace(const struct export_job *job)
@@ -323,9 +320,7 @@ static void trace_times(struct json *json, int64_t begin, int64_t end)
 
 static void trace_bytes(struct json *json, uint32_t rank, int64_t time, int64_t bytes)
 {
-	char name[40];
-	PRINT_TO(name, "bytes of rank %u", rank);
-	trace_event(json, name, "C", 1);
+	trace_event(json, PRINTED(40, "bytes of rank %u", rank), "C", 1);
 	json_write_decimal(json, "ts", time, 6);
 	json_open_object(json, "args");
 	json_write_integer(json, "bytes", bytes);
@@ -338,9 +333,7 @@ static void trace_slot(const struct timetable *timetable, uint32_t rank, uint32_
 	const struct pipeline_slot *slot = timetable_slot(timetable, rank, i);
 	size_t at = (size_t)rank * timetable->slots + i;
 	const char *pass = pass_names[slot->pass];
-	char name[40];
-	PRINT_TO(name, "%s %u", pass, slot->microbatch);
-	trace_event(json, name, "X", 1);
+	trace_event(json, PRINTED(40, "%s %u", pass, slot->microbatch), "X", 1);
 	json_write_integer(json, "tid", rank + 1);
 	trace_times(json, slot->begin, slot->end);
 	json_write_text(json, "cat", pass);
@@ -357,9 +350,7 @@ static void trace_slot(const struct timetable *timetable, uint32_t rank, uint32_
 
 static void trace_rank(const struct timetable *timetable, uint32_t rank, struct json *json)
 {
-	char name[40];
-	PRINT_TO(name, "rank %u", rank);
-	trace_name(json, "thread_name", 1, (int)rank + 1, name);
+	trace_name(json, "thread_name", 1, (int)rank + 1, PRINTED(40, "rank %u", rank));
 	FOR(i, timetable->slots)
 		trace_slot(timetable, rank, i, json);
 	if (timetable->time > timetable->pipeline_time) {

@@ -35,9 +35,7 @@ static void open_result(const struct plan *plan, const char *key, enum knob_id s
 
 static void write_fingerprint(struct json *json, const char *key, const struct graph *graph)
 {
-	char text[20];
-	PRINT_TO(text, "%016" PRIx64, graph->fingerprint);
-	json_write_text(json, key, text);
+	json_write_text(json, key, PRINTED(20, "%016" PRIx64, graph->fingerprint));
 }
 
 static void plan_json_write_graph(const struct plan *plan, struct json *json)

@@ -261,21 +261,21 @@ static void report_write_routing(const struct plan *plan, FILE *stream)
 	const struct ordered *ordered = plan->ordered;
 	struct part_peak part[PARTS_MOST];
 	uint32_t parts = parts_find(plan->graph, ordered->result.order, ordered->live, part);
-	char remark[200], name[60];
-	PRINT_TO(remark, "one expert gets all %lld tokens, each has room for them; here for %lld, and what is more is dropped",
-		(long long)plan->routed_load[1], (long long)plan->routed_load[0]);
+	char name[60];
 	if (plan->routed_peak > 0)
-		line(stream, "peak, worst routing", plan->routed_peak, remark);
+		line(stream, "peak, worst routing", plan->routed_peak,
+			PRINTED(200,
+			"one expert gets all %lld tokens, each has room for them; here for %lld, and what is more is dropped",
+			(long long)plan->routed_load[1], (long long)plan->routed_load[0]));
 	FOR(p, parts) {
 		PRINT_TO(name, "peak in %s", text_clean(part[p].name, TEXT(15)));
-		PRINT_TO(remark, "at op %u%s", part[p].position, part[p].bytes == plan_peak(plan) ? ", the step's" : "");
-		line(stream, name, part[p].bytes, remark);
+		line(stream, name, part[p].bytes, PRINTED(200, "at op %u%s", part[p].position,
+			part[p].bytes == plan_peak(plan) ? ", the step's" : ""));
 	}
 }
 
 static void write_numbers(const struct plan *plan, FILE *stream)
 {
-	char remark[400];
 	const struct graph *graph = plan->graph;
 	fprintf(stream, "%s: %u ops, %u tensors, %u storages\n", plan->input->name, graph->ops, graph->tensors,
 		graph->storages);
@@ -286,22 +286,19 @@ static void write_numbers(const struct plan *plan, FILE *stream)
 	}
 	line(stream, "persistent", plan->ordered->problem.base, "parameters, optimizer state, inputs, buffers");
 	line(stream, "peak, program order", plan->ordered->program_peak, "");
-	PRINT_TO(remark, "by %s; %s", plan->ordered->result.winner,
-		report_gap_text(plan_peak(plan), plan_bound(plan), plan_is_proved(plan), TEXT(80)));
-	line(stream, "peak, this plan", plan_peak(plan), remark);
+	line(stream, "peak, this plan", plan_peak(plan), PRINTED(400, "by %s; %s", plan->ordered->result.winner,
+		report_gap_text(plan_peak(plan), plan_bound(plan), plan_is_proved(plan), TEXT(80))));
 	report_write_routing(plan, stream);
 	line(stream, "bound on any order", plan_bound(plan), plan_order_ground(plan, SIZE_MAX, TEXT(300)));
-	PRINT_TO(remark, "by %s; %s", plan->laid_out->layout.strategy,
+	line(stream, "arena", plan_arena(plan), PRINTED(400, "by %s; %s", plan->laid_out->layout.strategy,
 		report_gap_text(plan_arena(plan), plan->laid_out->layout.proof.bound,
-			proof_closed(&plan->laid_out->layout.proof), TEXT(80)));
-	line(stream, "arena", plan_arena(plan), remark);
+		proof_closed(&plan->laid_out->layout.proof), TEXT(80))));
 	line(stream, "bound on any layout", plan->laid_out->layout.proof.bound,
 		plan_layout_ground(plan, TEXT(300)));
 	struct host_pool host;
-	if (host_pool_make(plan->graph, plan->ordered->position, plan->scenario.value[K_alignment], &host) == OK && host.n) {
-		PRINT_TO(remark, "%u offloaded, at most %lld B at once", host.tensors, (long long)host.load);
-		line(stream, "host memory", host.arena, remark);
-	}
+	if (host_pool_make(plan->graph, plan->ordered->position, plan->scenario.value[K_alignment], &host) == OK && host.n)
+		line(stream, "host memory", host.arena, PRINTED(400, "%u offloaded, at most %lld B at once", host.tensors,
+			(long long)host.load));
 	host_pool_free(&host);
 	report_write_verdict(plan, stream);
 	fputc('\n', stream);

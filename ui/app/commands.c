@@ -199,7 +199,7 @@ static void suggest_export(struct app *app)
 	static const struct { const struct view_ops *view; const char *name; } figures[] = {
 		{ &view_step, "timeline" }, { &view_map, "map" }, { &view_graph, "graph" }, { &view_devices, "mesh" } };
 	const struct view_ops *view = views[app->view];
-	char text[LINE_SIZE], name[60];
+	char name[60];
 	const char *figure = NULL;
 	FOR(i, COUNT_OF(figures))
 		if (view == figures[i].view)
@@ -211,21 +211,18 @@ static void suggest_export(struct app *app)
 		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", *at))
 			*at = '_';
 	bool drawing = !figure || view == &view_graph; /* it has no --view */
-	PRINT_TO(text, "export %s %s-%s.svg%s%s", figure ? "svg" : "screen", name, figure ? figure : view->name,
-		drawing ? "" : " --view ", drawing ? "" : figure);
-	app_open_line(app, MODE_PROMPT, text);
+	app_open_line(app, MODE_PROMPT, PRINTED(LINE_SIZE, "export %s %s-%s.svg%s%s", figure ? "svg" : "screen", name,
+		figure ? figure : view->name, drawing ? "" : " --view ", drawing ? "" : figure));
 }
 
 static void scale_devices(struct app *app, bool up)
 {
 	int64_t devices = app->model.scenario->value[K_devices], wanted = up ? devices * 2 : devices / 2;
-	char line[64];
 	if (wanted < knobs[K_devices].minimum || wanted > knobs[K_devices].maximum) {
 		view_say(&app->model, "devices: %s", up ? "there can't be more" : "there is one");
 		return;
 	}
-	PRINT_TO(line, "set devices=%lld", (long long)wanted);
-	app_run_line(app, line);
+	app_run_line(app, PRINTED(64, "set devices=%lld", (long long)wanted));
 	if (wanted > 1 && app->model.scenario->value[K_devices] == wanted && app->model.scenario->value[K_strategy] == 0)
 		view_say(&app->model, "%lld devices, each of which does the whole step: S finds the best way to split it",
 			(long long)wanted);
@@ -240,9 +237,7 @@ static void run_writing(struct app *app, enum command_id command, const char *li
 	if (!*arguments && command == COMMAND_EXPORT)
 		suggest_export(app);
 	else if (!*arguments) {
-		char text[32];
-		PRINT_TO(text, "%s ", commands[command].word);
-		app_open_line(app, MODE_PROMPT, text);
+		app_open_line(app, MODE_PROMPT, PRINTED(32, "%s ", commands[command].word));
 	} else if (export && !words.force && access(words.path, F_OK) == 0) {
 		PRINT_TO(app->confirm, "export %s! %s", words.kind, arguments + strlen(words.kind));
 		app->mode = MODE_CONFIRM;
@@ -318,9 +313,7 @@ static void commands_show(struct app *app, const struct view_ops *view)
 /* False where the settings are refused: the message says why. */
 static bool commands_set(struct app *app, const char *settings)
 {
-	char line[LINE_SIZE + 8];
-	PRINT_TO(line, "set %s", settings);
-	return run_session(app, COMMAND_COUNT, line) == OK;
+	return run_session(app, COMMAND_COUNT, PRINTED(LINE_SIZE + 8, "set %s", settings)) == OK;
 }
 
 /* What "24", "24GiB" or a GPU stands for, as settings. */
@@ -337,15 +330,14 @@ static void commands_size(const char *size, char *text, size_t room)
 /* Searches every configuration and shows the list; of one device it asks for more. */
 static void search_all(struct app *app, const char *devices)
 {
-	char text[LINE_SIZE];
 	if (!app->plan)
 		return;
 	if (!*devices && app->model.scenario->value[K_devices] == 1) {
 		app_open_line(app, MODE_PROMPT, "search ");
 		return;
 	}
-	PRINT_TO(text, devices[strspn(devices, "0123456789")] ? "%s" : "devices=%s", devices);
-	if (*devices && !commands_set(app, text))
+	if (*devices && !commands_set(app, PRINTED(LINE_SIZE, devices[strspn(devices, "0123456789")] ? "%s" : "devices=%s",
+		devices)))
 		return;
 	app->wanted = WANTED_SEARCH;
 	commands_show(app, &view_search);
@@ -509,10 +501,10 @@ static void commands_run_shell(struct app *app, const char *command)
 static void commands_choose_columns(struct app *app, const char *list)
 {
 	struct error error;
-	char text[COLUMN_LIST_BYTES], line[COLUMN_LIST_BYTES + 10];
+	char text[COLUMN_LIST_BYTES];
 	if (!*list) {
-		PRINT_TO(line, "columns %s", column_list_text(&app->columns, text));
-		app_open_line(app, MODE_PROMPT, line);
+		app_open_line(app, MODE_PROMPT, PRINTED(COLUMN_LIST_BYTES + 10, "columns %s",
+			column_list_text(&app->columns, text)));
 	} else if (column_list_read(&app->columns, list, &error) != OK)
 		view_say(&app->model, "%s", error.text);
 	else

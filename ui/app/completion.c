@@ -181,11 +181,9 @@ static void offer_graphs(struct completion *completion, const struct model *mode
 	const struct intake *intake = model->plan ? &model->plan->input->about.intake : NULL;
 	const char *at = intake && intake->graphs ? intake->graphs : "";
 	for (uint32_t i = 1; *at; i++) {
-		char number[16];
 		size_t length = strcspn(at, "\n");
-		PRINT_TO(number, "%u", i);
-		completion_offer(
-			completion, line, part, number, "", "%.*s%s", (int)length, at, i == intake->graph ? " (this)" : "");
+		completion_offer(completion, line, part, PRINTED(16, "%u", i), "", "%.*s%s", (int)length, at,
+			i == intake->graph ? " (this)" : "");
 		at += length + (at[length] == '\n');
 	}
 }

@@ -246,11 +246,10 @@ void frame_wrapped(struct frame *frame, struct rect rect, enum role role, const 
 {
 	for (int y = rect.y; y < rect.y + rect.height && *text && rect.width > 0; y++) {
 		size_t length = frame_row_length(text, rect.width);
-		char row[1024];
 		if (length == 0)
 			return;
-		PRINT_TO(row, "%.*s", (int)length, text);
-		frame_words(frame, rect.x, y, rect.width, role, y + 1 == rect.y + rect.height ? text : row);
+		frame_words(frame, rect.x, y, rect.width, role,
+			y + 1 == rect.y + rect.height ? text : PRINTED(1024, "%.*s", (int)length, text));
 		text += length;
 		text += strspn(text, " ");
 	}
@@ -258,11 +257,10 @@ void frame_wrapped(struct frame *frame, struct rect rect, enum role role, const 
 
 int frame_words(struct frame *frame, int x, int y, int width, enum role role, const char *text)
 {
-	char row[1024];
 	if (text_cells(text) <= width || width < 2)
 		return frame_text(frame, x, y, width, role, text);
-	PRINT_TO(row, "%.*s", (int)frame_row_length(text, width - 1), text);
-	int used = frame_text(frame, x, y, width - 1, role, row);
+	int used = frame_text(frame, x, y, width - 1, role,
+		PRINTED(1024, "%.*s", (int)frame_row_length(text, width - 1), text));
 	frame_glyph(frame, x + used, y, GLYPH_ELLIPSIS, role);
 	return used + 1;
 }

@@ -322,9 +322,8 @@ static void challenge_draw_time(
 	struct frame *frame, const struct challenge *challenge, const struct model *model, int y)
 {
 	int64_t seconds = (challenge->ended >= 0 ? challenge->ended : model->clock) - challenge->begun;
-	char text[64];
-	PRINT_TO(text, " score %d, %d:%02d ", score_of(challenge), (int)(seconds / 60), (int)(seconds % 60));
-	frame_right(frame, frame->window.width - 2, y, ROLE_TITLE, text);
+	frame_right(frame, frame->window.width - 2, y, ROLE_TITLE,
+		PRINTED(64, " score %d, %d:%02d ", score_of(challenge), (int)(seconds / 60), (int)(seconds % 60)));
 }
 
 /* "; lost at op 1, `right`: from there 83.0 MiB" */

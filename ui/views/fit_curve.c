@@ -112,11 +112,9 @@ static void fit_curve_draw_points(
 
 static void fit_curve_draw_scales(struct frame *frame, const struct scales *scales)
 {
-	char text[32];
 	int bottom = scales->rect.y + scales->rect.height, right = scales->rect.x + scales->rect.width;
 	frame_axes(frame, scales->rect);
-	PRINT_TO(text, "+%.3g %%", scales->top);
-	frame_right(frame, scales->rect.x - 1, scales->rect.y, ROLE_LABEL, text);
+	frame_right(frame, scales->rect.x - 1, scales->rect.y, ROLE_LABEL, PRINTED(32, "+%.3g %%", scales->top));
 	frame_right(frame, scales->rect.x - 1, bottom - 1, ROLE_LABEL, "+0 %");
 	frame_text(frame, scales->rect.x, bottom + 1, 12, ROLE_LABEL, BYTES((int64_t)scales->left));
 	frame_bytes(frame, right, bottom + 1, ROLE_LABEL, (int64_t)scales->right);

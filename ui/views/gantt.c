@@ -213,15 +213,13 @@ static void gantt_draw_amounts(
 {
 	double busy = 0;
 	int64_t most = 0;
-	char text[32];
 	int right = frame->window.width;
 	FOR_FROM(rank, first, end) {
 		busy += (double)timetable->busy[rank];
 		most = timetable_peak(timetable, rank) > most ? timetable_peak(timetable, rank) : most;
 	}
-	PRINT_TO(text, "%.0f %%",
-		timetable->pipeline_time ? 100 * busy / (end - first) / (double)timetable->pipeline_time : 0.0);
-	frame_right(frame, right - 10, y, ROLE_TEXT, text);
+	frame_right(frame, right - 10, y, ROLE_TEXT, PRINTED(32, "%.0f %%",
+		timetable->pipeline_time ? 100 * busy / (end - first) / (double)timetable->pipeline_time : 0.0));
 	bool worst = timetable->worst >= first && timetable->worst < end;
 	frame_bytes(frame, right, y, limit >= 0 && most > limit ? ROLE_BAD : worst ? ROLE_PEAK : ROLE_FAINT, most);
 }
@@ -267,10 +265,9 @@ static void draw_totals(
 	else
 		frame_part(frame, &x, y, end, ROLE_TITLE, "%s, %u ranks", schedule_names[timetable->schedule], timetable->ranks);
 	frame_part(frame, &x, y, end, ROLE_TITLE, "bubble %.1f %%", timetable_bubble(timetable) / 10.0);
-	if (gantt->passes > 1) {
+	if (gantt->passes > 1)
 		frame_part(frame, &x, y, end, ROLE_WARN,
 			"one of %lld passes %s", (long long)gantt->passes, TIME(timetable->time));
-	}
 	frame_part(frame, &x, y, end, ROLE_TEXT,
 		"step %s", TIME(gantt->passes > 1 ? gantt->step : timetable->time));
 	if (gantt->group > 1)
@@ -329,7 +326,7 @@ static void gantt_draw_info(struct frame *frame, int y, const struct gantt *gant
 	struct slot_reason reason = timetable_reason(timetable, gantt->rank, gantt->slot);
 	const struct pipeline_slot *other = timetable_slot(timetable, reason.rank, reason.slot);
 	size_t at = (size_t)gantt->rank * timetable->slots + gantt->slot;
-	char text[200], from[32];
+	char text[200];
 	int width = frame->window.width;
 	frame_print(frame, 0, y, ROLE_TITLE, "rank %u: %s, %s to %s", gantt->rank,
 		pass_text(timetable, slot, TEXT(80)), TIME(slot->begin),
@@ -337,15 +334,13 @@ static void gantt_draw_info(struct frame *frame, int y, const struct gantt *gant
 	if (reason.wait == WAIT_START)
 		PRINT_TO(text, "begins the step");
 	else {
-		PRINT_TO(from, "rank %u", reason.rank);
-		PRINT_TO(text, "waits for %s: %s", reason.wait == WAIT_BUSY ? "its rank" : from,
+		PRINT_TO(text, "waits for %s: %s", reason.wait == WAIT_BUSY ? "its rank" : PRINTED(32, "rank %u", reason.rank),
 			pass_text(timetable, other, TEXT(80)));
 	}
 	int x = frame_rest(frame, 0, y + 1, ROLE_TEXT, text);
 	int64_t before = gantt->slot ? timetable_slot(timetable, gantt->rank, gantt->slot - 1)->end : 0;
-	if (slot->begin > before) {
+	if (slot->begin > before)
 		frame_part(frame, &x, y + 1, width, ROLE_WARN, "%s idle before", TIME(slot->begin - before));
-	}
 	x = frame_print(frame, 0, y + 2, ROLE_TEXT, "holds %s, %u in flight",
 		BYTES(timetable->bytes[at]), in_flight(timetable, gantt->rank, gantt->slot));
 	frame_part(frame, &x, y + 2, width, ROLE_FAINT,

@@ -298,10 +298,8 @@ static void draw_op(struct frame *frame, int y, const struct model *model, const
 {
 	const struct op *op = &model->plan->graph->op[line->id];
 	int x = 2 * (int)line->depth, right = frame->window.width;
-	char text[48];
-	PRINT_TO(text, "live %s",
-		BYTES(model->plan->ordered->live[model->plan->ordered->position[line->id]]));
-	frame_right(frame, right, y, ROLE_FAINT, text);
+	frame_right(frame, right, y, ROLE_FAINT, PRINTED(48, "live %s",
+		BYTES(model->plan->ordered->live[model->plan->ordered->position[line->id]])));
 	right -= AMOUNT + 5;
 	struct details details;
 	details_arrange(wanted, COUNT_OF(wanted), model->index, x + NAME_AND_TYPE, right, &details);

@@ -72,9 +72,7 @@ static int order_rows_draw_row(struct frame *frame, int y, const struct order_ro
 	const struct order_schedule *schedule = rows->schedule;
 	const struct op *op = &model->plan->graph->op[schedule->order[position]];
 	bool waiting = position >= rows->ran;
-	char text[32];
-	PRINT_TO(text, "%u", position);
-	frame_right(frame, NUMBER - 1, y, ROLE_FAINT, text);
+	frame_right(frame, NUMBER - 1, y, ROLE_FAINT, PRINTED(32, "%u", position));
 	if (segment_of_waist(rows->roam, schedule->order[position], position) != NONE)
 		frame_glyph(frame, NUMBER - 1, y, GLYPH_BULLET, ROLE_KEY);
 	int x = NUMBER;

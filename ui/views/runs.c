@@ -237,7 +237,6 @@ static void runs_draw_run(struct frame *frame, int y, const struct runs *runs, c
 {
 	uint32_t i = runs->row[row];
 	const struct plan *plan = model->run[i];
-	char text[16];
 	if (plan->fingerprint == model->plan->fingerprint)
 		frame_text(frame, 0, y, 1, ROLE_KEY, "*");
 	if (runs->marked == i + 1)
@@ -246,8 +245,7 @@ static void runs_draw_run(struct frame *frame, int y, const struct runs *runs, c
 		frame_text(frame, 1, y, 1, ROLE_BASELINE, "b");
 	if (runs->point[i].front && model->runs > 1)
 		frame_glyph(frame, 2, y, GLYPH_BULLET, ROLE_GOOD);
-	PRINT_TO(text, "%u", i + 1);
-	frame_right(frame, NUMBER, y, ROLE_FAINT, text);
+	frame_right(frame, NUMBER, y, ROLE_FAINT, PRINTED(16, "%u", i + 1));
 	runs_draw_row(frame, y, runs, model, plan, &runs->verdict[i]);
 	if (row == runs->selected)
 		frame_select(frame, y);
@@ -260,14 +258,11 @@ enum { THEIRS = 28, OURS = 39, CHANGE = 51, BESIDE = 54, BESIDE_FROM = 76 };
 /* Hundredths of a unit of both, and the change: rounded parts add up to the whole in all three columns. */
 static void runs_draw_amount(struct frame *frame, int y, const char *what, int64_t theirs, int64_t ours)
 {
-	char text[32];
 	frame_text(frame, 1, y, 16, ROLE_TEXT, what);
-	PRINT_TO(text, "%.2f", (double)theirs / 100);
-	frame_right(frame, THEIRS, y, ROLE_BASELINE, text);
-	PRINT_TO(text, "%.2f", (double)ours / 100);
-	frame_right(frame, OURS, y, ROLE_TEXT, text);
-	PRINT_TO(text, "%+.2f", (double)(ours - theirs) / 100);
-	frame_right(frame, CHANGE, y, ours < theirs ? ROLE_GOOD : ours > theirs ? ROLE_BAD : ROLE_FAINT, text);
+	frame_right(frame, THEIRS, y, ROLE_BASELINE, PRINTED(32, "%.2f", (double)theirs / 100));
+	frame_right(frame, OURS, y, ROLE_TEXT, PRINTED(32, "%.2f", (double)ours / 100));
+	frame_right(frame, CHANGE, y, ours < theirs ? ROLE_GOOD : ours > theirs ? ROLE_BAD : ROLE_FAINT,
+		PRINTED(32, "%+.2f", (double)(ours - theirs) / 100));
 }
 
 /* A quantity of both in words, and the change in percent. */

@@ -107,9 +107,7 @@ static bool is_present(const struct model *model, const struct config *config)
 /* A number in a column of degrees; nothing says 1. */
 static int search_draw_degree(struct frame *frame, int x, int y, enum role role, const char *title, uint32_t degree)
 {
-	char text[16];
-	PRINT_TO(text, "%u", degree);
-	frame_right(frame, x + DEGREE, y, role, role == ROLE_LABEL ? title : text);
+	frame_right(frame, x + DEGREE, y, role, role == ROLE_LABEL ? title : PRINTED(16, "%u", degree));
 	return x + DEGREE;
 }
 
@@ -140,16 +138,14 @@ static void search_draw_figures(
 static int search_draw_choices(struct frame *frame, int y, enum role role, const struct config_rows *list,
 	const struct config *config, bool head)
 {
-	char text[64];
 	int x = search_draw_degree(frame, DEGREES, y, role, "dp", config->dp);
 	x = search_draw_degree(frame, x, y, role, "tp", config->tp);
 	x = search_draw_degree(frame, x, y, role, "pp", config->pp);
 	x = list->context ? search_draw_degree(frame, x, y, role, "cp", config->cp) : x;
 	x = list->experts ? search_draw_degree(frame, x, y, role, "ep", config->ep) : x;
 	x = search_draw_degree(frame, x + 2, y, role, "ZeRO", config->zero) + 2;
-	PRINT_TO(text, config->chunks > 1 ? "%s x%u" : "%s", head ? "schedule" : config->pp == 1 ? "-"
-		: schedule_names[config->schedule], config->chunks);
-	frame_text(frame, x, y, RECOMPUTE - 1, role, text);
+	frame_text(frame, x, y, RECOMPUTE - 1, role, PRINTED(64, config->chunks > 1 ? "%s x%u" : "%s",
+		head ? "schedule" : config->pp == 1 ? "-" : schedule_names[config->schedule], config->chunks));
 	x += RECOMPUTE;
 	frame_text(frame, x, y, RECOMPUTE - 1, role, head ? "recompute" : config->recompute_layers ? "layers"
 		: config->offload ? "offload" : config->recompute ? recompute_names[config->recompute]

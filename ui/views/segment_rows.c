@@ -48,11 +48,9 @@ void segment_rule_draw(struct frame *frame, int y, const struct plan *plan, uint
 	const struct order_segment *segment = &plan->ordered->result.roam.segment[number];
 	bool peak = plan->ordered->peak_position >= segment->first && plan->ordered->peak_position <= segment->last;
 	int x = 2, width = frame->window.width;
-	char text[100];
 	frame_repeat(frame, 0, y, width, GLYPH_HORIZONTAL, ROLE_LINE);
-	PRINT_TO(text, " segment %u, %s, peak %s", number, phase_names[segment->phase],
-		 BYTES(segment->peak));
-	x += frame_rest(frame, x, y, peak ? ROLE_PEAK : ROLE_LABEL, text);
+	x += frame_rest(frame, x, y, peak ? ROLE_PEAK : ROLE_LABEL,
+		PRINTED(100, " segment %u, %s, peak %s", number, phase_names[segment->phase], BYTES(segment->peak)));
 	x += frame_rest(frame, x, y, segment->exact ? ROLE_GOOD : ROLE_WARN, segment->exact ? ", exact " : ", heuristic ");
 	if (segment->waist == NONE || width - x < 24)
 		return;

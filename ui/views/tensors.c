@@ -132,11 +132,8 @@ static void tensors_draw_header(struct frame *frame, const struct tensors *tenso
 		else
 			frame_text(frame, layout->x[i], 0, layout->width[i], role, title);
 	}
-	if (layout->left_out) {
-		char text[16];
-		PRINT_TO(text, " +%d", layout->left_out);
-		frame_right(frame, frame->window.width, 0, ROLE_WARN, text);
-	}
+	if (layout->left_out)
+		frame_right(frame, frame->window.width, 0, ROLE_WARN, PRINTED(16, " +%d", layout->left_out));
 }
 
 static void tensors_draw_row(
