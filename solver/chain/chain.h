@@ -86,9 +86,10 @@ enum status shard_chain_solve(const struct shard_chain *chain, uint64_t effort, 
 /* For chains that shard_chain_solve() gives up. A local search gives all inner copies of a segment one choice; a
  * Lagrangian bound holds for all choices. The time doesn't depend on the number of copies. OK: proved. LIMIT,
  * CANCELLED: the best so far; choice is NULL where none was found, bound_kind where there is no bound. INFEASIBLE:
- * proved; usage is -1. bounded: false: the plan alone is wanted. Deterministic. */
-enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, bool bounded, struct control *control,
-	struct chain_plan *plan, struct error *error);
+ * proved; usage is -1. A bound alone may bring no plan. Deterministic. */
+enum chain_wants { CHAIN_PLAN, CHAIN_BOTH, CHAIN_BOUND };
+enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, enum chain_wants wants,
+	struct control *control, struct chain_plan *plan, struct error *error);
 /* The better of two plans of one chain, into plan: the first may have no choice, the price is the other one's.
  * OK: proved. */
 enum status chain_plan_join(struct chain_plan *plan, struct chain_plan *other);

@@ -47,7 +47,8 @@ static enum status rough_take_choice(struct rough *rough, const struct chain_run
 }
 
 /* One plan, and where no copies are put together its bound, too. */
-static enum status find_plan(struct rough *rough, uint32_t inner, uint64_t effort, bool *whole)
+static enum status find_plan(
+	struct rough *rough, uint32_t inner, uint64_t effort, enum chain_wants wants, bool *whole)
 {
 	struct chain_runs runs;
 	OWN(shard_plan) found = { 0 };
@@ -59,7 +60,7 @@ static enum status find_plan(struct rough *rough, uint32_t inner, uint64_t effor
 	options.unbounded = !runs.whole;
 	if (status == OK && control_status(rough->control) == CANCELLED)
 		status = CANCELLED;
-	if (status == OK) {
+	if (status == OK && (runs.whole || wants != CHAIN_BOUND)) {
 		status = shard_solve(&runs.problem, &options, rough->control, &found, rough->error);
 		if (found.choice) {
 			enum status taken = rough_take_choice(rough, &runs, found.choice);
@@ -69,11 +70,11 @@ static enum status find_plan(struct rough *rough, uint32_t inner, uint64_t effor
 		rough->multiplier = certificate->moments > 0
 			? ldexp((double)certificate->multiplier[0], -(int)certificate->shift)
 			: 0;
-		rough->plan->bound = runs.whole ? found.bound : -CHAIN_COST_MAX;
-		rough->plan->bound_kind = chain_bound_names[found.searched && runs.whole ? CHAIN_SEARCH : CHAIN_POLYTOPE];
 		if (status == INFEASIBLE && !runs.whole) /* of copies alike */
 			status = LIMIT;
 	}
+	rough->plan->bound = runs.whole ? found.bound : -CHAIN_COST_MAX;
+	rough->plan->bound_kind = chain_bound_names[found.searched && runs.whole ? CHAIN_SEARCH : CHAIN_POLYTOPE];
 	chain_runs_free(&runs);
 	return status;
 }
@@ -268,19 +269,19 @@ enum status chain_plan_join(struct chain_plan *plan, struct chain_plan *other)
 	return plan->proved ? OK : LIMIT;
 }
 
-enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, bool bounded, struct control *control,
-	struct chain_plan *plan, struct error *error)
+enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, enum chain_wants wants,
+	struct control *control, struct chain_plan *plan, struct error *error)
 {
 	struct rough rough = { .chain = chain, .control = control, .plan = plan, .error = error };
 	bool whole = false;
 	*plan = (struct chain_plan) { 0 };
 	enum status status = shard_chain_valid(chain, error);
 	if (status == OK)
-		status = control_status(control) == CANCELLED ? CANCELLED : find_plan(&rough, 1, effort, &whole);
+		status = control_status(control) == CANCELLED ? CANCELLED : find_plan(&rough, 1, effort, wants, &whole);
 	if (status == LIMIT && !plan->choice && !whole && chain->limit >= 0)
-		status = find_plan(&rough, 4, effort, &whole);
+		status = find_plan(&rough, 4, effort, wants, &whole);
 	if ((status == OK || status == LIMIT) && !whole && plan->bound_kind) {
-		enum status found = bounded ? rough_find_bound(&rough) : OK;
+		enum status found = wants != CHAIN_PLAN ? rough_find_bound(&rough) : OK;
 		status = found == OK || found == LIMIT || found == CANCELLED ? LIMIT : found;
 	}
 	if (plan->choice && plan->bound > plan->cost)

@@ -117,20 +117,6 @@ static enum status search_within(struct timing *timing)
 	return cap_is_hopeless(timing) ? INFEASIBLE : sharding_search_time(job, memory, timing->sharding, &timing->cost);
 }
 
-/* Where the cap's count lets no sharding as good as this one through, or the search within it has no bound: what no
- * sharding at all is below. */
-static void bound_freely(struct sharding_job *job, const struct sharding_report *free, const struct sharding_cost *cost)
-{
-	struct sharding_report *report = job->report;
-	if (free->proof.bound < 0 || !free->of_estimate ||
-		(report->proof.bound >= 0 && report->proof.bound <= sharding_estimate(cost)))
-		return;
-	report->proof = (struct proof){ free->proof.quantity, sharding_estimate(cost), free->proof.bound, free->proof.by };
-	report->price = free->price;
-	report->mixture = free->mixture;
-	report->of_estimate = true;
-}
-
 /* Of those that keep no more than this one the fastest, where that is faster. OK or NO_MEMORY. */
 static enum status faster_within(struct sharding_job *job, struct sharding *sharding, struct sharding_cost *cost)
 {
@@ -163,6 +149,7 @@ static enum status shown_by_mixture(struct sharding_job *job, struct sharding *s
 		if (job->report->proof.bound < free.proof.bound)
 			*job->report = free;
 	}
+	job->report->proof.value = larger_of(job->report->proof.value, job->report->proof.bound);
 	return status;
 }
 
@@ -186,8 +173,6 @@ static enum status time_roles(struct timing *timing)
 {
 	struct sharding_job *job = timing->job;
 	enum status status = prefer_roles(job, job->options->memory, timing->sharding, &timing->cost);
-	if (timing->sharding->split)
-		bound_freely(job, &timing->free, &timing->cost);
 	if (timing->status == INFEASIBLE && timing->sharding->split && timing->cost.usage <= job->options->memory)
 		timing->status = OK;
 	return status == NO_MEMORY ? NO_MEMORY : OK;

@@ -69,8 +69,8 @@ enum status sharding_search_time(
 	struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost);
 
 /* The same for the estimate itself, after sharding_search_time() has looked for the least sum over all axes: where
- * collectives over several axes run side by side, these are two. What it finds may be that one's sharding; the report's
- * bound is one of the estimate then, where it has any. Empty: the options don't want it. OK, NO_MEMORY or CANCELLED. */
+ * collectives over several axes run side by side, these are two. What it finds may be that one's sharding. Empty: the
+ * options don't want it. OK, NO_MEMORY or CANCELLED. */
 enum status sharding_search_apart(
 	struct sharding_job *job, int64_t limit, struct sharding *sharding, struct sharding_cost *cost);
 

@@ -156,7 +156,9 @@ static enum status solve_chain(
 	effort /= priced.choice ? 16 : has_several_axes(job->mesh) ? 2 : 1;
 	if (job->options->strategy == STRATEGY_AUTO && !priced.choice)
 		effort /= CANDIDATE_SHARE;
-	status = shard_chain_rough(&network->chain, effort, shows, job->control, plan, job->error);
+	enum chain_wants wants = !shows ? CHAIN_PLAN : job->options->alone && network->chain.limit < 0 ? CHAIN_BOUND
+		: CHAIN_BOTH;
+	status = shard_chain_rough(&network->chain, effort, wants, job->control, plan, job->error);
 	return priced.choice && status != NO_MEMORY ? chain_plan_join(plan, &priced) : status;
 }
 
@@ -476,7 +478,7 @@ static enum status search_several(struct sharding_job *job, const struct shardin
 	enum status status = search_together(job, aim, at_once, sharding, cost);
 	struct sharding_report together = *job->report;
 	if ((status == OK && proof_closed(&together.proof)) || status == NO_MEMORY || status == CANCELLED ||
-		status == INFEASIBLE)
+		status == INFEASIBLE || job->options->alone)
 		return status;
 	status = search_by_axes(
 		job, aim->limit, aim->memory, !at_once && job->by_axes && job->start, sharding, cost);
@@ -639,15 +641,14 @@ static bool solve_hardly_pays(const struct sharding_job *job, const struct shard
 	return sharding_estimate(cost) - least <= cost->total / 100 * WORTHLESS_PERCENT;
 }
 
-/* One more search, from a start or from what experts write (NULL); what it finds takes the sharding's place where it is
- * better. */
-static enum status search_beside(struct sharding_job *job, int64_t limit, const struct sharding *start,
-	struct sharding *sharding, struct sharding_cost *cost, struct sharding_cost *of_other)
+/* One more search, from what experts write; what it finds takes the sharding's place where it is better. */
+static enum status search_beside(struct sharding_job *job, int64_t limit, struct sharding *sharding,
+	struct sharding_cost *cost, struct sharding_cost *of_other)
 {
 	struct sharding other;
 	struct sharding_report before = *job->report;
 	const struct sharding *start_before = job->start;
-	job->start = start;
+	job->start = NULL;
 	enum status status = sharding_search(job, limit, false, &other, of_other);
 	job->start = start_before;
 	solve_keep_better(job, limit, &other, of_other, &before, sharding, cost);
@@ -664,13 +665,10 @@ static enum status search_estimate(
 	bool pays = !solve_hardly_pays(job, cost);
 	job->mixture = several ? (struct mixture) { 0 } : job->options->mixture;
 	job->by_axes = true;
-	enum status status = pays || !several ? search_beside(job, limit, NULL, sharding, cost, &last) : OK;
+	enum status status = pays || !several ? search_beside(job, limit, sharding, cost, &last) : OK;
 	if (pays && went_on(status))
 		status = search_mixtures(job, limit, OK, &mixing, last, sharding, cost);
 	job->by_axes = by_axes;
-	/* for a bound: all axes at once */
-	if (went_on(status) && !by_axes && !(job->report->of_estimate && job->report->proof.bound >= 0))
-		status = search_beside(job, limit, sharding, sharding, cost, &last);
 	return status;
 }
 

@@ -229,12 +229,12 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 	struct error *error)
 {
 	const json_t *claim = json_object_get(shard, "bound_seconds"), *certificate = json_object_get(shard, "certificate");
-	int64_t bound, shown, cost = sharding_estimate(&sharded->cost);
+	int64_t shown, cost = sharding_estimate(&sharded->cost);
 	*how = NULL;
 	if (!json_is_number(claim)) {
 		const char *by = json_string_value(json_object_get(certificate, "by"));
 		bool none = json_is_null(claim) && json_is_null(json_object_get(shard, "gap")) && by &&
-			strcmp(by, sharded->proof.by) == 0 && json_is_false(json_object_get(shard, "proved"));
+			strcmp(by, sharded->shown.proof.by) == 0 && json_is_false(json_object_get(shard, "proved"));
 		return none ? OK : fail(error, INFEASIBLE, "shard says that something is proved, but has no bound");
 	}
 	TRY(check_bound_words(shard, scenario, error));
@@ -248,6 +248,7 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 	if (fabs(gap - expected) > 1e-8)
 		return fail(error, INFEASIBLE, "shard.gap is %.9f, but it must be %.9f", gap, expected);
 	struct mixture mixture;
+	struct shown again;
 	TRY(read_mixture(certificate, sharded->sharding.mesh.axes, &mixture, error));
 	TRY(check_price(certificate, stage, sharded, scenario, wish, &mixture, &shown, error));
 	*how = "the sharding's bound, by its multiplier: in integers, every layer by itself";
@@ -261,7 +262,7 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 			   "planned again";
 		return OK;
 	}
-	TRY(shard_bound_again(stage, sharded, scenario, wish, &mixture, &bound, error));
-	return bound >= picoseconds_of(claim) ? OK : fail(error, INFEASIBLE,
+	TRY(shard_bound_again(stage, sharded, scenario, wish, &mixture, &again, error));
+	return again.proof.bound >= picoseconds_of(claim) ? OK : fail(error, INFEASIBLE,
 		"the sharding's bound of %.12f s could not be confirmed by searching again", json_number_value(claim));
 }

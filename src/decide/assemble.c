@@ -87,9 +87,11 @@ static struct plan *assemble(const struct planning *planning, struct transformed
 	plan->graph = graph_retain(ordered->graph);
 	plan->limited = ordered->cut_short || laid_out->cut_short;
 	plan->fingerprint = plan_fingerprint(input, scenario);
-	if (plan->sharded)
+	if (plan->sharded) {
+		plan->shown = plan->sharded->shown;
 		traffic_find(plan->sharded,
 			plan->pipelined ? plan->sharded->device : plan->graph, &plan->traffic);
+	}
 	if (plan->sharded && !plan->pipelined)
 		plan->time = plan_time_of(plan->graph, plan->ordered->result.order, plan->sharded, scenario, rules);
 	plan->allocator = scenario_allocator(scenario, input);

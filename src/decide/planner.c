@@ -4,6 +4,7 @@
 #include "src/read/rules_file.h"
 #include "src/scenario/knobs.h"
 #include "src/scenario/shard_mesh.h"
+#include "src/stages/shard/stage.h"
 
 /* What every run begins with: rules, store, pins that the graph knows. False: error says why. */
 static bool planner_start(struct planner *planner, const struct graph *input, const struct scenario *scenario,
@@ -47,6 +48,18 @@ static struct plan *planner_take_bound(struct stage_context *stage, struct plan 
 	return NULL;
 }
 
+/* What no sharding of auto's mesh is estimated below: of the one that is taken alone. Takes the plan over. */
+static struct plan *planner_show(struct stage_context *stage, struct plan *plan, struct error *error)
+{
+	bool searched = plan->sharded && !plan->limited && scenario_strategy(&plan->scenario) == STRATEGY_AUTO;
+	enum status status = searched
+		? shard_show(stage, plan->sharded, &plan->scenario, plan->fit_margin, &plan->shown, error) : OK;
+	if (status == OK || error_set(error, status) == CANCELLED)
+		return plan;
+	plan_release(plan);
+	return NULL;
+}
+
 /* What PyTorch's allocator doesn't hold though its peak does, and the optimizer has state: this made before the first
  * step doesn't lie between what comes and goes. */
 static bool planner_state_first_helps(const struct plan *plan)
@@ -80,8 +93,10 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 		plan_release(plan);
 		return NULL;
 	}
-	if (plan && depth != PLAN_QUICK && depth != PLAN_UNPROVED)
+	if (plan && depth != PLAN_QUICK && depth != PLAN_UNPROVED) {
 		plan = planner_take_bound(&stage, plan, error);
+		plan = plan ? planner_show(&stage, plan, error) : NULL;
+	}
 	if (plan) {
 		plan_find_why_not(plan, planner->rules);
 		if (!plan->sharded)

@@ -95,6 +95,7 @@ struct plan {
 	struct plan_speed speed;
 	int64_t program_time; /* picoseconds of a step in the program's order, of ordered->program_peak; -1: unknown */
 	int64_t stall; /* picoseconds that computation waits in this order for copies to the host of offload=on */
+	struct shown shown;           /* of the sharding */
 	uint32_t compared;            /* shardings whose plans were compared, this one included; 0: there was just one */
 	uint32_t schedules;           /* schedule=auto: how many can be played and were compared; else 0 */
 	int64_t fit_margin;           /* of the wish: choices were made with the cap less this */

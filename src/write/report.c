@@ -115,12 +115,12 @@ static void write_device(const struct plan *plan, FILE *stream)
 static void report_write_search(const struct plan *plan, FILE *stream)
 {
 	const struct sharded *sharded = plan->sharded;
-	const struct proof *proof = &sharded->proof;
+	const struct proof *proof = &plan->shown.proof;
 	char mesh[96];
 	if (proof->quantity != QUANTITY_NONE)
 		fprintf(stream, "  %-22s %12.3f ms    on the %s, among %s (%s), by %s; %s\n", "bound",
 			(double)proof->bound * 1e-9, quantity_names[proof->quantity],
-			shard_bound_among(&plan->scenario, sharded->price.limit),
+			shard_bound_among(&plan->scenario, plan->shown.price.limit),
 			mesh_text(&sharded->sharding.mesh, mesh, sizeof mesh), proof->by,
 			report_gap_text(proof->value, proof->bound, proof_closed(proof), TEXT(80)));
 	if (plan->compared > 1)

@@ -168,12 +168,12 @@ static void write_streams(const struct plan *plan, struct json *json)
 }
 
 /* What the bound rests on. */
-static void shard_json_write_certificate(const struct sharded *sharded, struct json *json)
+static void shard_json_write_certificate(const struct shown *shown, uint32_t axes, struct json *json)
 {
-	const struct price *price = &sharded->price;
+	const struct price *price = &shown->price;
 	json_open_object(json, "certificate");
-	json_write_text(json, "by", sharded->proof.by);
-	if (sharded->proof.quantity != QUANTITY_NONE && price->alpha > 0) {
+	json_write_text(json, "by", shown->proof.by);
+	if (shown->proof.quantity != QUANTITY_NONE && price->alpha > 0) {
 		json_open_array(json, "multiplier");
 		json_write_integer(json, NULL, price->beta);
 		json_write_integer(json, NULL, price->alpha);
@@ -181,11 +181,11 @@ static void shard_json_write_certificate(const struct sharded *sharded, struct j
 		json_write_integer(json, "limit_bytes", price->limit);
 		shard_json_write_seconds(json, "bound_seconds", price->priced);
 	}
-	if (sharded->proof.quantity != QUANTITY_NONE) {
+	if (shown->proof.quantity != QUANTITY_NONE) {
 		json_open_array(json, "over_percent");
 		FOR_INT(k, HIDINGS)
-			FOR(a, sharded->sharding.mesh.axes)
-				json_write_integer(json, NULL, sharded->mixture.axis[k][a]);
+			FOR(a, axes)
+				json_write_integer(json, NULL, shown->mixture.axis[k][a]);
 		json_close(json);
 	}
 	json_close(json);
@@ -194,22 +194,21 @@ static void shard_json_write_certificate(const struct sharded *sharded, struct j
 /* What was minimised, in which quantity, and how far from the least it is. */
 static void write_proof(const struct plan *plan, struct json *json)
 {
-	const struct sharded *sharded = plan->sharded;
-	const struct proof *proof = &sharded->proof;
+	const struct proof *proof = &plan->shown.proof;
 	json_new_line(json, 2);
 	if (proof->quantity == QUANTITY_NONE) {
 		json_write_null(json, "bound_seconds");
 		json_write_null(json, "gap");
 	} else {
 		json_write_text(json, "quantity", quantity_names[proof->quantity]);
-		json_write_text(json, "among", shard_bound_among(&plan->scenario, sharded->price.limit));
+		json_write_text(json, "among", shard_bound_among(&plan->scenario, plan->shown.price.limit));
 		shard_json_write_seconds(json, "value_seconds", proof->value);
 		shard_json_write_seconds(json, "bound_seconds", proof->bound);
 		json_write_real(
 			json, "gap", proof->value > 0 ? (double)(proof->value - proof->bound) / (double)proof->value : 0.0, 9);
 	}
 	json_write_bool(json, "proved", proof_closed(proof));
-	shard_json_write_certificate(sharded, json);
+	shard_json_write_certificate(&plan->shown, plan->sharded->sharding.mesh.axes, json);
 }
 
 /* What was looked at: the space, ops decided once with their copies, and of TAP's patterns how many were routed. */

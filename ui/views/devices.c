@@ -66,7 +66,7 @@ static void draw_timetable(struct frame *frame, struct devices *view, const stru
 static void devices_draw_found(struct frame *frame, const struct plan *plan)
 {
 	const struct sharded *sharded = plan->transformed->sharded;
-	const struct proof *proof = &sharded->proof;
+	const struct proof *proof = &plan->shown.proof;
 	char text[300];
 	struct words words = { text, sizeof text, 0 };
 	words_add(&words, "%s", sharded->space ? "found by search" : "as experts write it by hand");

@@ -71,7 +71,7 @@ struct sharded *sharded_of(
 		return NULL;
 	}
 	*sharded = (struct sharded){ .shared = shared_units_retain(shared), .sharding = *sharding, .notes = "",
-		.proof = { QUANTITY_NONE, -1, -1, "none" } };
+		.shown.proof = SHOWN_NOTHING };
 	atomic_store(&sharded->references, 1);
 	if (error_set(error, shard_build_build(sharded, clock, error)) == OK)
 		return sharded;

@@ -56,10 +56,8 @@ struct sharded *shard_job_build(struct shard_job *job, struct sharding *sharding
  * no mesh has any. */
 enum status shard_job_published(struct shard_job *job, struct sharding *sharding, struct sharding_report *report);
 
-/* Keeps what a search of auto has shown of its mesh; takes over what an earlier result's searches have shown. */
-void shard_job_add_bound(const struct shard_job *job, const struct mesh *mesh, const struct sharding_report *report,
-	struct sharded *sharded);
-void shard_job_inherit(const struct shard_job *job, const struct sharded *first, struct sharded *sharded);
+void shard_stage_show(const struct shard_clock *clock, const struct sharding_report *report,
+	const struct sharded *sharded, struct shown *shown);
 
 /* Searches begin with what is the larger sum for an expert's sharding. */
 void shard_job_begin_mixture(struct shard_job *job, const struct sharding_cost *expert);

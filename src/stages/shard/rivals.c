@@ -131,8 +131,7 @@ static bool is_searched(const struct shard_job *job, const struct shard_choice *
 	return known;
 }
 
-/* What a search finds on an expert's mesh, as a rival where it may still be better than the first; and what it shows of
- * that mesh. */
+/* What a search finds on an expert's mesh, as a rival where it may still be better than the first. */
 static enum status search_mesh_of(struct shard_job *job, const struct shard_choice *expert, struct sharded *sharded)
 {
 	struct axis_roles roles[MESH_AXES];
@@ -144,8 +143,6 @@ static enum status search_mesh_of(struct shard_job *job, const struct shard_choi
 	shard_job_begin_mixture(job, &expert->cost);
 	enum status status = shard_job_search(job, &start.mesh, roles, &options, &found, &report);
 	job->by_axes = job->apart = false;
-	if (status == OK)
-		shard_job_add_bound(job, &start.mesh, &report, sharded);
 	if (status == OK && found.split && report.cost.summed < sharded->cost.summed / 100 * HOPELESS_PERCENT) {
 		rivals_add_rival(job, &found, report.cost.total, sharded);
 		found = (struct sharding){ 0 };
@@ -245,7 +242,7 @@ struct sharded *shard_job_rival(struct shard_job *job, const struct sharded *fir
 			: "once planned, this sharding is better than one with a lower estimate");
 	sharded->space = first->space;
 	sharded->folded = first->folded;
-	shard_job_inherit(job, first, sharded);
+	sharded->searched = first->searched;
 	if (shard_job_describe(job, sharded))
 		return sharded;
 	fail_memory(job->error);

@@ -39,7 +39,7 @@ static enum status shard_job_options(
 		.least = job->least,
 		.effort = job->wish->least ? SHARDING_EFFORT_DEFAULT / LEAST_SHARE : 0,
 		.first = job->first,
-		.unproved = job->wish->least,
+		.unproved = !job->alone && (job->wish->least || shard_job_strategy(job) == STRATEGY_AUTO),
 		.apart = job->apart,
 		.alone = job->alone,
 		.mixture = job->mixture };
@@ -127,29 +127,54 @@ enum status shard_price_again(struct stage_context *stage, const struct sharded 
 }
 
 enum status shard_bound_again(struct stage_context *stage, const struct sharded *sharded,
-	const struct scenario *scenario, const struct plan_wish *wish, const struct mixture *mixture, int64_t *bound,
+	const struct scenario *scenario, const struct plan_wish *wish, const struct mixture *mixture, struct shown *shown,
 	struct error *error)
 {
 	struct shard_job job = {
 		.stage = stage, .wish = wish, .shared = sharded->shared, .scenario = scenario, .error = error
 	};
-	struct axis_roles roles[MESH_AXES] = { roles_data, roles_data, roles_data, roles_data };
+	struct axis_roles roles[MESH_AXES] = { 0 };
 	struct sharding_options options;
 	struct sharding_report report = { .proof.value = -1 };
 	struct sharding found = { 0 };
 	job.cap = shard_job_cap(wish, scenario);
 	job.mixture = *mixture;
-	job.apart = scenario_strategy(scenario) == STRATEGY_AUTO;
-	job.alone = job.apart && scenario_slack(scenario) == 0;
+	job.apart = job.alone = scenario_strategy(scenario) == STRATEGY_AUTO;
+	*shown = (struct shown){ .proof = SHOWN_NOTHING };
 	enum status status = shard_clock_open(stage, &sharded->shared->units, scenario, &job.clock);
 	if (status == OK)
-		status = shard_job_strategy(&job) == STRATEGY_AUTO
-			? shard_job_search(&job, &sharded->sharding.mesh, roles, &options, &found, &report)
+		status = job.alone ? shard_job_search(&job, &sharded->sharding.mesh, roles, &options, &found, &report)
 			: shard_job_published(&job, &found, &report);
-	*bound = report.proof.value >= 0 ? report.proof.bound : -1;
+	if (status == OK)
+		shard_stage_show(&job.clock, &report, sharded, shown);
 	sharding_free(&found);
 	sharding_report_free(&report);
 	shard_clock_close(&job.clock);
 	arena_free(&job.arena);
 	return status == INFEASIBLE ? OK : status;
+}
+
+enum status shard_show(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario,
+	int64_t margin, struct shown *shown, struct error *error)
+{
+	struct mixture mixture = { 0 };
+	struct plan_wish wish = { .margin = margin };
+	const struct mesh *mesh = &sharded->sharding.mesh;
+	struct key key = key_of("shown");
+	if (mesh->axes > 1 && !mesh_equal(mesh, &sharded->searched))
+		return OK;
+	key_add_key(&key, &sharded->key);
+	key_add(&key, (uint64_t)shard_job_cap(&wish, scenario));
+	if (store_find_blob(stage->store, key.half, shown, sizeof *shown))
+		return OK;
+	if (stage->only_stored)
+		return error_set(error, LIMIT);
+	FOR_INT(k, HIDINGS) {
+		int longest = sharding_longest(&sharded->cost, k, false);
+		if (longest != SERIAL)
+			mixture.over[k] = mixture.axis[k][longest] = 100;
+	}
+	TRY(shard_bound_again(stage, sharded, scenario, &wish, &mixture, shown, error));
+	store_keep_blob(stage->store, key.half, shown, sizeof *shown);
+	return OK;
 }

@@ -27,17 +27,14 @@ struct shard_candidate {
 #define SHARD_RIVALS \
 	(SHARD_EXPERTS + SHARDING_OTHERS + SHARD_MESHES)       /* experts', and what searches passed by */
 
-/* What a search over a mesh has shown of all its shardings that keep a cap. */
-struct mesh_bound {
-	struct mesh mesh;
-	int64_t cap;                /* of what stays; < 0: none */
-	int64_t bound;              /* no estimate is less; >= 0 */
-	const char *by, *space;     /* static texts: how it came about, which shardings were looked at */
-	struct price price;         /* as below */
-	struct mixture mixture;
-	uint32_t folded;
+/* What is shown of all shardings searched over a mesh. */
+struct shown {
+	struct proof proof;         /* quantity NONE: nothing was minimised */
+	struct price price;         /* of bytes that stay: shows its bound alone; its limit is that of the proof */
+	struct mixture mixture;     /* that the bound is of */
 };
-#define MESH_BOUNDS 4
+
+#define SHOWN_NOTHING { QUANTITY_NONE, -1, -1, "none" }
 
 struct sharded {
 	struct shared_units *shared;
@@ -46,11 +43,8 @@ struct sharded {
 	const char *notes;          /* what was assumed or could not be split: sentences, one a line */
 	int64_t *redundant;         /* [storages] of shared->graph: what a device holds beyond its share of one copy */
 	struct sharding_cost cost;  /* time of a step, bytes that stay on a device */
-	struct proof proof;         /* of all shardings searched over this mesh; quantity NONE: nothing was minimised */
-	struct price price;         /* of bytes that stay: shows its bound alone; its limit is that of the proof */
-	struct mixture mixture;     /* that the bound is of */
-	struct mesh_bound bound[MESH_BOUNDS];   /* of this mesh and others, for what else is planned */
-	uint32_t bounds;
+	struct shown shown;         /* tap, minred; auto: a plan has it, */
+	struct mesh searched;       /* where its mesh is this one, or has one axis: others were searched axis by axis */
 	struct shard_candidate *candidate;  /* in the order in which they were looked at */
 	uint32_t candidates, patterns;      /* listed; TAP's: routed, of which the cheapest are listed */
 	/* auto: other shardings, which may be better once they are planned; the first ones are experts'. None of a

@@ -182,41 +182,6 @@ bool shard_job_describe(struct shard_job *job, struct sharded *sharded)
 
 /* ---- what is proved ---- */
 
-/* Keeps what a search of auto has shown of its mesh. */
-void shard_job_add_bound(
-	const struct shard_job *job, const struct mesh *mesh, const struct sharding_report *report, struct sharded *sharded)
-{
-	if (report->proof.bound < 0 || job->wish->least || sharded->bounds == MESH_BOUNDS)
-		return;
-	struct mesh_bound *bound = &sharded->bound[sharded->bounds++];
-	*bound = (struct mesh_bound){ *mesh, job->cap, report->proof.bound, report->proof.by, report->space, report->price,
-		report->mixture, report->folded };
-}
-
-/* What is proved of the sharding's mesh is a bound of its estimate, too, whoever found it: the highest. Where it costs
- * less, it lies outside of what was searched. */
-static void shard_stage_take_bound(const struct shard_job *job, struct sharded *sharded)
-{
-	int64_t cost = sharding_estimate(&sharded->cost);
-	const struct mesh_bound *best = NULL;
-	FOR(i, sharded->bounds) {
-		const struct mesh_bound *bound = &sharded->bound[i];
-		bool holds = mesh_equal(&bound->mesh, &sharded->sharding.mesh) && cost >= bound->bound &&
-			(bound->cap < 0 || bound->cap == job->cap);
-		best = holds && (!best || bound->bound > best->bound) ? bound : best;
-	}
-	if (!best)
-		return;
-	sharded->proof = (struct proof){ job->clock.microbatches > 1 ? QUANTITY_MICROBATCH : QUANTITY_ESTIMATE, cost,
-		best->bound, best->by };
-	sharded->price = best->price;
-	sharded->mixture = best->mixture;
-	if (!sharded->space) {
-		sharded->space = best->space;
-		sharded->folded = best->folded;
-	}
-}
-
 const char *shard_bound_among(const struct scenario *scenario, int64_t limit)
 {
 	if (limit < 0)
@@ -227,24 +192,27 @@ const char *shard_bound_among(const struct scenario *scenario, int64_t limit)
 		: "shardings of the least memory";
 }
 
-/* Takes over what an earlier search has shown. */
-void shard_job_inherit(const struct shard_job *job, const struct sharded *first, struct sharded *sharded)
+/* What a report shows of a sharding's estimate; nothing where it costs less: it lies outside of what was searched. */
+void shard_stage_show(const struct shard_clock *clock, const struct sharding_report *report,
+	const struct sharded *sharded, struct shown *shown)
 {
-	memcpy(sharded->bound, first->bound, sizeof sharded->bound);
-	sharded->bounds = first->bounds;
-	shard_stage_take_bound(job, sharded);
+	int64_t cost = sharding_estimate(&sharded->cost);
+	if (report->proof.value < 0 || report->proof.bound < 0 || report->proof.bound > cost)
+		return;
+	enum quantity quantity = clock->microbatches > 1 ? QUANTITY_MICROBATCH : QUANTITY_ESTIMATE;
+	*shown = (struct shown){
+		{ quantity, cost, report->proof.bound, report->proof.by }, report->price, report->mixture };
 }
 
 static void note_report(struct shard_job *job, const struct sharding_report *report, struct sharded *sharded)
 {
-	if (job->wish->first)
-		shard_job_inherit(job, job->wish->first, sharded);
+	sharded->searched = job->wish->first ? job->wish->first->searched : sharded->sharding.mesh;
 	if (report->proof.value >= 0) {
 		sharded->space = report->space;
 		sharded->folded = report->folded;
-		shard_job_add_bound(job, &sharded->sharding.mesh, report, sharded);
 	}
-	shard_stage_take_bound(job, sharded);
+	if (shard_job_strategy(job) != STRATEGY_AUTO && !job->wish->least)
+		shard_stage_show(&job->clock, report, sharded, &sharded->shown);
 }
 
 /* The result of a decision, which it takes over. */
@@ -287,7 +255,7 @@ static enum status shard_stage_freely(
 	TRY(degrees_of_scenario(job->scenario, &job->shared->units, &choice->degrees, job->error));
 	TRY(shard_job_expert(job, 1 + (quick ? QUICK_WORK : FULL_WORK) / (job->shared->graph->ops + 1), choice));
 	TRY(shard_job_split(job, &choice->degrees, choice->zero, sharding, roles));
-	job->by_axes = job->wish->rivals == RIVALS_NONE;   /* a round needs no bound of its own */
+	job->by_axes = job->wish->rivals == RIVALS_NONE;
 	return quick || job->wish->rivals == RIVALS_ALONE ? OK
 		: shard_job_improve(job, roles, sharding, &choice->cost, report);
 }

@@ -54,11 +54,15 @@ enum status shard_price_again(struct stage_context *stage, const struct sharded 
 /* Which shardings a bound on the estimated step is of that holds of all that keep so many bytes (< 0: any); static
  * text. */
 const char *shard_bound_among(const struct scenario *scenario, int64_t limit);
-/* Searches a sharding's mesh again, from a mixture on, for what no sharding of the space costs less than; -1: nothing
- * is proved. */
+/* What no sharding of the mesh of a sharding costs less than, by a mixture, or as a search shows it that is made again;
+ * proof.bound -1: nothing is proved. */
 enum status shard_bound_again(struct stage_context *stage, const struct sharded *sharded,
-	const struct scenario *scenario, const struct plan_wish *wish, const struct mixture *mixture, int64_t *bound,
+	const struct scenario *scenario, const struct plan_wish *wish, const struct mixture *mixture, struct shown *shown,
 	struct error *error);
+/* The same of what auto has found, where its mesh is searched with all axes at once; from the store where it is there.
+ * LIMIT: only what is stored is wanted. */
+enum status shard_show(struct stage_context *stage, const struct sharded *sharded, const struct scenario *scenario,
+	int64_t margin, struct shown *shown, struct error *error);
 
 /* The same for a decision that is already made: takes over sharding. */
 struct sharded *sharded_of(

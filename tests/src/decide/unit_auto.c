@@ -476,7 +476,8 @@ static void compare_all(struct graph *graph, const char *what, const char *words
 	if (sharded) {
 		OWN(scenario) scenario;
 		struct told told = { &space, &sharded->sharding.mesh, 0, 0 };
-		bool claims = sharded->proof.quantity == QUANTITY_ESTIMATE || sharded->proof.quantity == QUANTITY_MICROBATCH,
+		bool claims = best->shown.proof.quantity == QUANTITY_ESTIMATE ||
+				best->shown.proof.quantity == QUANTITY_MICROBATCH,
 			 fits = cap < 0 || plan_needs(best) <= cap;
 		double slower = 0;
 		scenario_of(words, &scenario);
@@ -497,10 +498,10 @@ static void compare_all(struct graph *graph, const char *what, const char *words
 				cr_assert(summed_peak(plan) <= plan_needs(plan), "%s %s", what, words);
 				const struct sharding_cost *cost = &plan->transformed->sharded->cost;
 				if (claims && cap < 0)
-					cr_assert(cost->total + cost->ties >= sharded->proof.bound,
+					cr_assert(cost->total + cost->ties >= best->shown.proof.bound,
 						"%s %s: placement %llu costs %lld ps, auto claims %lld", what, words,
 						(unsigned long long)told.code, (long long)(cost->total + cost->ties),
-						(long long)sharded->proof.bound);
+						(long long)best->shown.proof.bound);
 				bool keeps = cap < 0 || plan_needs(plan) <= cap;
 				cr_assert(fits || !keeps, "%s %s: placement %llu keeps the cap", what, words, (unsigned long long)told.code);
 				double more = keeps

@@ -449,7 +449,7 @@ Test(sharded, what_wins_has_the_bound_of_its_mesh)
 		for (size_t w = m % test_rounds(4, 1); w < sizeof words / sizeof *words; w += test_rounds(4, 1)) {
 			struct error error = { 0 };
 			OWN(plan) *plan = plan_of_words(&planner, graph, words[w]);
-			const struct proof *proof = &plan->transformed->sharded->proof;
+			const struct proof *proof = &plan->shown.proof;
 			char *text = plan_text(plan);
 			cr_assert(proof->quantity != QUANTITY_NONE && proof->bound <= proof->value, "%s %s", models[m], words[w]);
 			cr_assert_eq(check_plan_text(graph, text, &error), OK, "%s %s: %s", models[m], words[w], error.text);
