@@ -180,7 +180,7 @@ enum status csr_of_pairs(struct arena *arena, uint32_t rows, uint32_t pairs, con
 static int base_compare_ids(const void *left, const void *right)
 {
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	return (a > b) - (a < b);
+	return COMPARE(a, b, 0);
 }
 
 void csr_unique(struct csr *csr, uint32_t rows)
@@ -227,11 +227,11 @@ enum status csr_transpose(
 int compare_uint32(const void *left, const void *right)
 {
 	const uint32_t *a = left, *b = right;
-	return *a < *b ? -1 : *a > *b;
+	return COMPARE(*a, *b, 0);
 }
 
 int compare_int64(const void *left, const void *right)
 {
 	const int64_t *a = left, *b = right;
-	return *a < *b ? -1 : *a > *b;
+	return COMPARE(*a, *b, 0);
 }

@@ -58,6 +58,8 @@ enum status error_set(struct error *error, enum status status);
 
 /* Leaves the function with a call's status if that isn't OK. */
 #define TRY(...) do { enum status tried_ = (__VA_ARGS__); if (tried_ != OK) return tried_; } while (0)
+/* Goes on where all went well so far: status becomes the call's. */
+#define THEN(status, ...) do { if ((status) == OK) (status) = (__VA_ARGS__); } while (0)
 /* Leaves the function with NO_MEMORY if an allocation failed: NEED(a && b). */
 #define NEED(...) do { if (!(__VA_ARGS__)) return NO_MEMORY; } while (0)
 
@@ -148,6 +150,8 @@ void control_report(struct control *control, const char *stage, double fraction,
 /* For qsort(): numbers upwards. */
 int compare_uint32(const void *left, const void *right);
 int compare_int64(const void *left, const void *right);
+/* What such a function returns: by two numbers upwards, where they are equal the tie. */
+#define COMPARE(left, right, tie) ((left) < (right) ? -1 : (left) > (right) ? 1 : (tie))
 
 /* Whose set i is in, where each element has another one of its set, or itself. Shortens the way for the next call. */
 static inline uint32_t set_root(uint32_t *parent, uint32_t i)
@@ -177,8 +181,14 @@ static inline uint32_t csr_length(const struct csr *csr, uint32_t row)
 {
 	return csr->start[row + 1] - csr->start[row];
 }
+static inline uint32_t csr_at(const struct csr *csr, uint32_t row, uint32_t i)
+{
+	return csr->item[csr->start[row] + i];
+}
 /* FOR(op, graph->ops) counts op from 0; count is looked at anew each time. */
 #define FOR(i, count) for (uint32_t i = 0; i < (count); i++)
+#define FOR_WHILE(i, count, ...) for (uint32_t i = 0; i < (count) && (__VA_ARGS__); i++)
+#define FOR_DOWN(i, count) for (uint32_t i = (count); i-- > 0;) /* count - 1 .. 0 */
 #define FOR_INT(i, count) for (int i = 0; i < (count); i++)
 #define FOR_SIZE(i, count) for (size_t i = 0; i < (count); i++)
 #define FOR_FROM(i, begin, end) for (uint32_t i = (begin); i < (end); i++)
@@ -186,6 +196,7 @@ static inline uint32_t csr_length(const struct csr *csr, uint32_t row)
 #define FOR_SPAN(i, start, row) for (uint32_t i = (start)[row]; i < (start)[(row) + 1]; i++)
 #define COPY(to, from, count) memcpy(to, from, (count) * sizeof *(to))
 #define CLEAR(list, count) memset(list, 0, (count) * sizeof *(list))
+#define FILL_NONE(list, count) memset(list, 0xff, (count) * sizeof *(list)) /* NONE, or -1 */
 #define PRINT_TO(text, ...) snprintf(text, sizeof(text), __VA_ARGS__) /* an array */
 /* Room for what a function writes, "char *text, size_t size": it ends with the block around. */
 #define TEXT(size) (char[size]){ 0 }, size

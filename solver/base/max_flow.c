@@ -62,7 +62,7 @@ static bool measure_distances(const struct pass *pass)
 	const uint32_t *needing = flow->borders;
 	bool found = false;
 	uint32_t head = 0, tail = 0;
-	memset(flow->distance, 0xff, flow->nodes * sizeof *flow->distance);
+	FILL_NONE(flow->distance, flow->nodes);
 	FOR(i, flow->border_nodes)
 		if (flow->supply[needing[i]] < 0) {
 			flow->distance[needing[i]] = 0;
@@ -105,7 +105,7 @@ static uint32_t push_path(struct max_flow *flow, uint32_t node, uint32_t length)
 	int64_t amount = smaller_of(flow->supply[node], -flow->supply[end]);
 	FOR(i, length)
 		amount = smaller_of(amount, flow->residual[flow->path[i]]);
-	for (uint32_t i = length; i-- > 0;) {
+	FOR_DOWN(i, length) {
 		flow->residual[flow->path[i]] -= amount;
 		flow->residual[flow->path[i] ^ 1] += amount;
 		if (flow->residual[flow->path[i]] == 0)

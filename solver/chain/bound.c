@@ -180,7 +180,7 @@ static enum status chain_bound_begin(struct auditing *auditing)
 	auditing->vars = (uint32_t)auditing->start[chain->nodes];
 	TRY(ROOMS(&auditing->arena, auditing->vars, auditing->node_of, auditing->first)
 			? order_heap_init(&auditing->queue, auditing->vars, &auditing->arena) : NO_MEMORY);
-	memset(auditing->first, 0xff, auditing->vars * sizeof *auditing->first);
+	FILL_NONE(auditing->first, auditing->vars);
 	FOR(node, chain->nodes)
 		for (size_t var = auditing->start[node]; var < auditing->start[node + 1]; var++)
 			auditing->node_of[var] = node;
@@ -237,7 +237,7 @@ static void add_up(const struct auditing *auditing, const struct table *table, c
 				stride[i] = step;
 	FOR_SIZE(entry, size) {
 		sum[entry] = sum[entry] >= BLOCKED || table->weight[at] >= BLOCKED ? BLOCKED : sum[entry] + table->weight[at];
-		for (uint32_t i = count; i-- > 0;) {
+		FOR_DOWN(i, count) {
 			at += stride[i];
 			if (++digit[i] < chain_bound_width(auditing, scope[i]))
 				break;
@@ -253,7 +253,7 @@ static enum status chain_bound_eliminate(struct auditing *auditing, uint32_t var
 	enum status status = find_scope(auditing, var, scope, &count);
 	struct table *left = NULL;
 	size_t rows = 1;
-	for (uint32_t i = 0; i < count && status == OK; i++)
+	FOR_WHILE(i, count, status == OK)
 		if ((rows *= chain_bound_width(auditing, scope[i])) > TABLE_MOST / domain)
 			status = LIMIT;
 	int64_t *sum = status == OK ? mem_alloc(rows * domain, sizeof *sum) : NULL;
@@ -277,7 +277,7 @@ static enum status chain_bound_eliminate(struct auditing *auditing, uint32_t var
 	mem_free(sum);
 	if (status == OK && !chain_bound_settle(auditing, left))
 		status = INFEASIBLE;
-	for (uint32_t i = 0; i < count && status == OK; i++)
+	FOR_WHILE(i, count, status == OK)
 		chain_bound_weigh(auditing, scope[i]);
 	return status;
 }
@@ -289,9 +289,9 @@ enum status shard_chain_bound(
 	if (alpha < 1 || beta < 0 || (beta > 0 && chain->limit < 0))
 		return refuse(error, "a price needs alpha > 0, beta >= 0, and no beta without a limit");
 	enum status status = chain_bound_begin(&auditing);
-	for (uint32_t var = 0; var < auditing.vars && status == OK; var++)
+	FOR_WHILE(var, auditing.vars, status == OK)
 		chain_bound_weigh(&auditing, var);
-	for (uint32_t i = 0; i < auditing.vars && status == OK; i++) {
+	FOR_WHILE(i, auditing.vars, status == OK) {
 		uint32_t var = order_heap_top(&auditing.queue);
 		order_heap_remove(&auditing.queue, var);
 		auditing.spread = 0; /* looked at once, of what the chain says */

@@ -48,14 +48,14 @@ static enum status open_link(struct run *run, uint32_t number)
 	ROOM(&search->arena, copy->power, link->blocks);
 	if (status == OK && !copy->power)
 		status = NO_MEMORY;
-	for (uint32_t block = 0; block < link->blocks && status == OK; block++)
+	FOR_WHILE(block, link->blocks, status == OK)
 		status = chain_power_begin(&copy->power[block], link->states, link->length, &search->arena);
 	return status;
 }
 
 static void close_model(struct run *run)
 {
-	for (uint32_t i = 0; i < run->model.links && run->search.copy; i++)
+	FOR_WHILE(i, run->model.links, run->search.copy)
 		chain_tree_free(&run->search.copy[i].tree);
 	chain_tree_free(&run->search.core);
 	arena_free(&run->search.arena);
@@ -133,7 +133,7 @@ static void chain_write_node(const struct run *run, const struct chain_choice *f
 	const uint32_t *original = model->original + model->first[node];
 	choice[0] = original[found->core[model->var[AT_FIRST][node]]];
 	choice[copies - 1] = original[found->core[model->var[AT_LAST][node]]];
-	for (uint32_t i = 0; i < model->links && copies > 2; i++) {
+	FOR_WHILE(i, model->links, copies > 2) {
 		const struct chain_path *path = &found->path[i];
 		for (uint32_t copy = 0; model->link[i].segment == chain->segment[node] && copy < model->link[i].length; copy++)
 			choice[copy + 1] = original[path->value[path->arc[copy]][model->link[i].var[node]]];
@@ -239,7 +239,7 @@ static enum status chain_look(struct run *run, struct price price, struct vertex
 static enum status splice(struct run *run)
 {
 	const struct shard_chain *chain = run->chain;
-	for (uint32_t i = 0; i < chain->segments && run->over && run->plan->choice && step_runs("chain.splice"); i++) {
+	FOR_WHILE(i, chain->segments, run->over && run->plan->choice && step_runs("chain.splice")) {
 		int64_t cost, usage;
 		if (!run->other)
 			NEED(run->other = arena_alloc(&run->plan->arena, run->plan->start[chain->nodes], sizeof *run->other));
@@ -298,8 +298,7 @@ static enum status search_plans(struct run *run)
 	struct price cost = { 1, 0 };
 	struct vertex over, under;
 	enum status status = open_model(run);
-	if (status == OK)
-		status = chain_look(run, cost, &over);
+	THEN(status, chain_look(run, cost, &over));
 	if (status == INFEASIBLE)
 		return no_plan(run, -1);
 	if (status != OK || run->plan->choice)

@@ -90,11 +90,11 @@ enum status shard_chain_valid(const struct shard_chain *chain, struct error *err
 	int64_t costs = 0, bytes = 0;
 	uint64_t copies = 0;
 	enum status status = OK;
-	for (uint32_t node = 0; node < chain->nodes && status == OK; node++) {
+	FOR_WHILE(node, chain->nodes, status == OK) {
 		status = chain_check_node_valid(chain, node, &costs, &bytes, error);
 		copies += status == OK ? chain_copies(chain, node) : 0;
 	}
-	for (uint32_t edge = 0; edge < chain->edges && status == OK; edge++)
+	FOR_WHILE(edge, chain->edges, status == OK)
 		status = chain_check_edge_valid(chain, edge, &costs, error);
 	if (status == OK && copies >= NONE)
 		status = refuse(error, "too many copies");

@@ -215,12 +215,12 @@ static enum status make_copy_vars(struct chain_model *model, struct chain_link *
 		FOR(i, link->tails)
 			chain_graph_var(graph, link->tail[i].classes.count);
 	graph->kept = graph->vars;
-	for (uint32_t node = 0; node < chain->nodes && !graph->failed; node++)
+	FOR_WHILE(node, chain->nodes, !graph->failed)
 		if (chain->segment[node] == link->segment) {
 			link->var[node] = node_var(model, link, node);
 			chain_model_add_node(model, graph, link->var[node], node);
 		}
-	for (uint32_t i = 0; i < link->tails && !graph->failed; i++)
+	FOR_WHILE(i, link->tails, !graph->failed)
 		if (link->var[link->tail[i].node] != after_tail(link, i))
 			tie_class(graph, link->var[link->tail[i].node], after_tail(link, i), &link->tail[i].classes);
 	return graph->failed ? NO_MEMORY : OK;
@@ -243,7 +243,7 @@ static enum status make_link_factor(struct chain_model *model, struct chain_link
 	if ((double)link->blocks * link->states * link->states > 1e8)
 		return LIMIT;
 	NEED(ROOM(&model->arena, factor.var, link->outs + 2 * parts) && ROOM(&model->arena, factor.weight, factor.size));
-	for (uint32_t i = 0; i < link->outs + 2 * parts && !core->failed; i++) {
+	FOR_WHILE(i, link->outs + 2 * parts, !core->failed) {
 		uint32_t part = i - link->outs,
 				 var = i < link->outs ? link->out[i].class_var : state_var(model, link, part % parts, part >= parts);
 		if (chain_model_among(factor.var, factor.count, var))
@@ -382,13 +382,13 @@ enum status chain_model_build(struct chain_model *model, const struct shard_chai
 		if (!(model->var[place] = arena_alloc(&model->arena, chain->nodes, sizeof **model->var)))
 			return NO_MEMORY;
 	make_core_vars(model);
-	for (uint32_t i = 0; i < model->links && !model->core.failed; i++) {
+	FOR_WHILE(i, model->links, !model->core.failed) {
 		TRY(find_outs(model, &model->link[i]));
 		TRY(make_copy_vars(model, &model->link[i]));
 	}
-	for (uint32_t i = 0; i < chain->edges && !model->core.failed; i++)
+	FOR_WHILE(i, chain->edges, !model->core.failed)
 		place_edge(model, i);
-	for (uint32_t i = 0; i < model->links && !model->core.failed; i++)
+	FOR_WHILE(i, model->links, !model->core.failed)
 		TRY(make_link_factor(model, &model->link[i]));
 	return model->core.failed ? NO_MEMORY : OK;
 }

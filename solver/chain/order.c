@@ -346,13 +346,13 @@ static enum status give_tables(struct chain_tree *tree, size_t budget)
 	if (tree->entries > 8 * budget)
 		return LIMIT;
 	bool full = ROOM(&tree->arena, tree->scratch, largest);
-	for (uint32_t i = 0; i < tree->buckets && full; i++) {
+	FOR_WHILE(i, tree->buckets, full) {
 		struct chain_bucket *bucket = &tree->bucket[i];
 		bool root = bucket->var == NONE;
 		ROOM(&tree->arena, bucket->up, root ? bucket->size : bucket->rows);
 		bucket->table = root ? bucket->up : NULL;
 		full = bucket->up != NULL;
-		for (uint32_t j = 0; j < bucket->parts && full; j++)
+		FOR_WHILE(j, bucket->parts, full)
 			full = give_source(tree, bucket, &bucket->part[j]);
 	}
 	return full ? OK : NO_MEMORY;

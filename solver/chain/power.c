@@ -14,7 +14,7 @@ enum status chain_power_begin(struct chain_power *power, uint32_t states, uint32
 	size_t size = power_size_of(power);
 	uint32_t bits = 32 - (uint32_t)__builtin_clz(length);
 	bool full = ROOMS(arena, bits, power->square, power->product, power->bit);
-	for (uint32_t i = 0; i < bits && full; i++) {
+	FOR_WHILE(i, bits, full) {
 		power->square[power->squares++] = arena_alloc(arena, size, sizeof **power->square);
 		full = power->square[i] != NULL;
 		if (!full || !(length >> i & 1))

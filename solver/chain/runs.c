@@ -125,7 +125,7 @@ static enum status add_twins(struct writing *writing, uint32_t node)
 	writing->twin[node] = problem->nodes;
 	for (uint32_t run = 0; run + 1 < run_count(writing, node); run++) {
 		TRY(chain_runs_add_node(writing, chain_runs_width(chain, node)));
-		for (uint32_t i = 0; i < chain_runs_width(chain, node) && writing->potential; i++)
+		FOR_WHILE(i, chain_runs_width(chain, node), writing->potential)
 			problem->cost[problem->first[problem->nodes - 1] + i] =
 				-writing->potential[chain->first[node] + i] * run_length(writing, node, run);
 	}
@@ -187,7 +187,7 @@ static enum status add_steps(struct writing *writing, const struct chain_edge *e
 {
 	enum status status = OK;
 	uint32_t runs = run_count(writing, edge->from);
-	for (uint32_t k = 0; k < runs && status == OK; k++) {
+	FOR_WHILE(k, runs, status == OK) {
 		uint32_t from = end_at(writing, edge->from, CHAIN_EVERY, k), to = end_at(writing, edge->to, CHAIN_EVERY, k);
 		uint32_t length = run_length(writing, edge->from, k);
 		if (is_cut(writing, edge->from)) {
@@ -248,7 +248,7 @@ static enum status tie_twin(struct writing *writing, uint32_t node, const int64_
 		uint32_t count = shard_strategies(problem, tie);
 		status = chain_runs_add_edge(writing, ends[side], tie);
 		int64_t *pair = status == OK ? problem->pair + problem->table[problem->edges - 1] : NULL;
-		for (uint32_t p = 0; p < count && pair; p++)
+		FOR_WHILE(p, count, pair)
 			FOR(q, count)
 				pair[(size_t)p * count + q] = p == q ? 0 : range[ends[side]];
 	}

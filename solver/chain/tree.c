@@ -114,7 +114,7 @@ static void walk_begin(struct walk *walk, const struct chain_part *part)
 static inline bool walk_next(struct walk *walk)
 {
 	walk->here += walk->inner;
-	for (uint32_t at = walk->part->levels - 1; at-- > 0;) {
+	FOR_DOWN(at, walk->part->levels - 1) {
 		walk->there += walk->part->step[at];
 		if (++walk->digit[at] < walk->part->extent[at])
 			return true;
@@ -129,7 +129,7 @@ static size_t piece_start(
 	const struct chain_tree *tree, const struct chain_bucket *bucket, const struct chain_part *part, size_t number)
 {
 	size_t start = 0;
-	for (uint32_t i = bucket->outer; i-- > 0;) {
+	FOR_DOWN(i, bucket->outer) {
 		uint32_t domain = tree->graph->domain[bucket->scope[i]];
 		start += number % domain * part->stride[i];
 		number /= domain;
@@ -278,7 +278,7 @@ int64_t chain_tree_up(struct chain_tree *tree, int64_t alpha, int64_t beta, stru
 
 void chain_tree_digits(const struct chain_tree *tree, const struct chain_bucket *bucket, size_t row, uint32_t *value)
 {
-	for (uint32_t i = bucket->count - (bucket->var != NONE); i-- > 0;) {
+	FOR_DOWN(i, bucket->count - (bucket->var != NONE)) {
 		uint32_t domain = tree->graph->domain[bucket->scope[i]];
 		value[bucket->scope[i]] = (uint32_t)(row % domain);
 		row /= domain;
@@ -300,7 +300,7 @@ static void decode_bucket(const struct chain_tree *tree, const struct chain_buck
 	FOR(i, tree->graph->domain[bucket->var]) {
 		int64_t weight = 0;
 		value[bucket->var] = i;
-		for (uint32_t j = 0; j < bucket->parts && !chain_blocked(weight); j++)
+		FOR_WHILE(j, bucket->parts, !chain_blocked(weight))
 			weight += bucket->part[j].source[part_entry(bucket, &bucket->part[j], value)];
 		if (weight < least) {
 			least = weight;
@@ -312,6 +312,6 @@ static void decode_bucket(const struct chain_tree *tree, const struct chain_buck
 
 void chain_tree_decode(const struct chain_tree *tree, uint32_t *value)
 {
-	for (uint32_t i = tree->buckets - 1; i-- > 0;)
+	FOR_DOWN(i, tree->buckets - 1)
 		decode_bucket(tree, &tree->bucket[i], value);
 }

@@ -81,7 +81,7 @@ static enum status decode_path(const struct chain_search *search, uint32_t numbe
 	if (status == OK)
 		chain_power_walk(
 			&copy->power[block], (uint32_t)(entry % square / link->states), (uint32_t)(entry % link->states), state);
-	for (uint32_t i = 0; i < link->length && status == OK; i++) {
+	FOR_WHILE(i, link->length, status == OK) {
 		size_t arc = (size_t)state[i] * link->states + state[i + 1];
 		if (!kind[arc]) {
 			uint32_t *value;
@@ -106,7 +106,7 @@ enum status chain_decode(const struct chain_search *search, struct chain_choice 
 		ROOM(&choice->arena, choice->path, search->model->links) ? OK : NO_MEMORY;
 	if (status == OK)
 		chain_tree_decode(&search->core, choice->core);
-	for (uint32_t i = 0; i < search->model->links && status == OK; i++)
+	FOR_WHILE(i, search->model->links, status == OK)
 		status = decode_path(search, i, choice);
 	if (status == OK)
 		sum_choice(search->model, choice);

@@ -29,7 +29,7 @@ static bool links_equal(const struct link *a, const struct link *b)
 
 bool mesh_equal(const struct mesh *a, const struct mesh *b)
 {
-	for (uint32_t i = 0; i < a->axes && i < b->axes; i++) {
+	FOR_WHILE(i, a->axes, i < b->axes) {
 		const struct mesh_axis *of_a = &a->axis[i], *of_b = &b->axis[i];
 		if (of_a->size != of_b->size || of_a->dispatch != of_b->dispatch ||
 			of_a->held != of_b->held || of_a->near_size != of_b->near_size ||

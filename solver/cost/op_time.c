@@ -18,7 +18,7 @@ static enum status op_time_find_work(
 	work->attention = rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD;
 	work->cast = rule->traits & TRAIT_CAST;
 	work->narrows = work->cast && csr_length(&graph->writes, op) > 0 &&
-		dtype_bits[graph->tensor[graph->writes.item[graph->writes.start[op]]].dtype] == 8;
+		dtype_bits[graph->tensor[graph_result(graph, op, 0)].dtype] == 8;
 	work->grouped = rule->cost == COST_GROUPED;
 	work->routes = rule->traits & TRAIT_ROUTES;
 	work->linear = rule->traits & (TRAIT_ADDITION | TRAIT_VERBATIM);
@@ -128,7 +128,7 @@ enum status op_local_time(const struct graph *graph, const struct rules *rules, 
 	if (status != OK || work.view)
 		return status;
 	work.pieces = pieces;
-	work.groups = work.grouped ? op_time_groups_of(&graph->tensor[graph->reads.item[graph->reads.start[op]]]) : 1;
+	work.groups = work.grouped ? op_time_groups_of(&graph->tensor[graph_operand(graph, op, 0)]) : 1;
 	FOR(k, op_arguments(graph, op)) {
 		int64_t moves = op_moves(machine, &work, graph, op, k) ? graph->tensor[op_argument(graph, op, k)].bytes : 0;
 		bytes += moves;

@@ -114,7 +114,7 @@ bool split_divides(const struct units *units, const struct mesh *mesh, uint32_t 
 
 int64_t split_share(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split, int64_t whole)
 {
-	for (uint32_t a = 0; a < mesh->axes && whole > 0; a++) {
+	FOR_WHILE(a, mesh->axes, whole > 0) {
 		if (split.on[a] < 0)
 			continue;
 		int64_t size = units->unit[units->unit_start[op] + (uint32_t)split.on[a]].size, cut = mesh->axis[a].size;
@@ -130,9 +130,9 @@ int64_t split_scratch(const struct units *units, const struct mesh *mesh, uint32
 {
 	const struct graph *graph = units->graph;
 	int64_t bytes = 0;
-	for (uint32_t a = 0; a < mesh->axes && mesh->copies; a++)
+	FOR_WHILE(a, mesh->axes, mesh->copies)
 		if (split.on[a] >= 0 && units->unit[units->unit_start[op] + (uint32_t)split.on[a]].copies)
-			bytes = graph->tensor[graph->writes.item[graph->writes.start[op]]].bytes;
+			bytes = graph->tensor[graph_result(graph, op, 0)].bytes;
 	return split_share(units, mesh, op, split, bytes);
 }
 

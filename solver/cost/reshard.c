@@ -33,7 +33,7 @@ static struct placement placement_of(const struct way *way, uint32_t state)
 static uint32_t reshard_state_of(const struct way *way, struct placement placement)
 {
 	uint32_t state = 0;
-	for (uint32_t a = way->mesh->axes; a-- > 0;) {
+	FOR_DOWN(a, way->mesh->axes) {
 		uint32_t i = 0;
 		while (way->candidate[i] != placement.on[a])
 			i++;
@@ -174,7 +174,7 @@ static bool take_all_parts(struct way *way)
 {
 	uint32_t parts = way->units->part_start[way->tensor + 1] - way->units->part_start[way->tensor];
 	bool fits = parts + 2 <= CANDIDATES_MAX;
-	for (uint32_t i = 0; i < parts && fits; i++)
+	FOR_WHILE(i, parts, fits)
 		reshard_add_candidate(way, (int8_t)i);
 	reshard_add_candidate(way, PLACE_WHOLE);
 	reshard_add_candidate(way, PLACE_PARTIAL);
@@ -302,7 +302,7 @@ uint32_t reshard_map_states(const struct reshard_map *map)
 uint32_t reshard_map_state(const struct reshard_map *map, struct placement placement)
 {
 	uint32_t state = 0;
-	for (uint32_t a = map->way.mesh->axes; a-- > 0;) {
+	FOR_DOWN(a, map->way.mesh->axes) {
 		uint32_t value = (uint32_t)(placement.on[a] - PLACE_PARTIAL);
 		if (value >= map->way.candidates)
 			return NONE;
@@ -383,8 +383,7 @@ enum status reshard_any(const struct units *units, const struct mesh *mesh, uint
 	struct placement middle = reshard_middle_of(mesh, from, to);
 	struct reshard rest;
 	status = placement_equal(middle, to) ? INFEASIBLE : reshard_find(units, mesh, tensor, from, middle, reshard);
-	if (status == OK)
-		status = reshard_find(units, mesh, tensor, middle, to, &rest);
+	THEN(status, reshard_find(units, mesh, tensor, middle, to, &rest));
 	return status == OK ? reshard_join(reshard, &rest) : status;
 }
 
@@ -397,7 +396,6 @@ enum status reshard_map_any(
 	struct placement middle = reshard_middle_of(map->way.mesh, from, to);
 	struct reshard rest;
 	status = placement_equal(middle, to) ? INFEASIBLE : map_find(map, from, middle, reshard);
-	if (status == OK)
-		status = map_find(map, middle, to, &rest);
+	THEN(status, map_find(map, middle, to, &rest));
 	return status == OK ? reshard_join(reshard, &rest) : status;
 }

@@ -123,8 +123,7 @@ enum status step_time_check(const struct step_model *model, const struct step_ti
 	enum status status = step_check_order(&checking);
 	for (uint32_t s = 1; s < model->streams && status == OK; s++)
 		status = check_link(&checking, s);
-	if (status == OK)
-		status = step_check_sums(&checking);
+	THEN(status, step_check_sums(&checking));
 	mem_free(checking.begun);
 	return status;
 }

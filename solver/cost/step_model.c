@@ -54,7 +54,7 @@ static void find_early(struct modelling *modelling)
 		FOR_ITEMS(item, &graph->pred, op)
 			modelling->early[op] &= modelling->early[item];
 	}
-	for (uint32_t p = graph->ops; p-- > 0;) {
+	FOR_DOWN(p, graph->ops) {
 		uint32_t op = modelling->order[p];
 		modelling->use[op] = step_model_waits(modelling, op) ? p : NONE;
 		FOR_ITEMS(after, &graph->succ, op) {
@@ -100,7 +100,7 @@ static void step_model_run_ahead(struct modelling *modelling, const uint32_t *ga
 	uint32_t first = NONE, layer = NONE,
 			 prefetch = modelling->costs->prefetch; /* first: position of this layer's first use */
 	struct window window = { 0 };
-	for (uint32_t i = 0; i < gathers && prefetch > 0; i++) {
+	FOR_WHILE(i, gathers, prefetch > 0) {
 		uint32_t op = gather[i], use = modelling->use[op], of = modelling->costs->layer[modelling->order[use]];
 		if (first == NONE || (use != first && (of == NONE || of != layer))) {
 			next_layer(&window, first = use);
@@ -250,7 +250,7 @@ enum status step_model_build(
 		fine &= (*scratch_ids[i] = arena_alloc(&scratch, graph->ops, sizeof(uint32_t))) != NULL;
 	fine &= (modelling.early = arena_alloc(&scratch, graph->ops, sizeof *modelling.early)) != NULL;
 	if (fine) {
-		memset(model->release, 0xff, room * sizeof *model->release);
+		FILL_NONE(model->release, room);
 		find_early(&modelling);
 		fine = find_ahead(&modelling, &scratch) == OK;
 	}

@@ -103,7 +103,7 @@ enum status draft_describe(
 
 static const struct axis_places *keep_places(struct draft *draft, const struct axis_places *places)
 {
-	for (uint32_t i = 0; i < KEPT_PLACES && draft->places[i]; i++)
+	FOR_WHILE(i, KEPT_PLACES, draft->places[i])
 		if (axis_places_equal(draft->places[i], places))
 			return draft->places[i];
 	const struct axis_places *copy = arena_copy(&draft->arena, places, sizeof *places);

@@ -13,7 +13,7 @@ static enum status fold_orbits_of(
 	uint32_t ops = run->graph->ops, items = 0;
 	*orbits = (struct fold_orbits) { 0 };
 	NEED(ROOM(arena, orbits->start, (size_t)ops + 1) && ROOMS(arena, ops, orbits->item, orbits->orbit, orbits->index));
-	memset(orbits->orbit, 0xff, ops * sizeof *orbits->orbit);
+	FILL_NONE(orbits->orbit, ops);
 	/* Ops on a cycle of the shift have no first one, and are in no orbit. */
 	FOR(op, ops) {
 		if (shift->origin[op] != NONE || shift->image[op] == NONE)
@@ -74,12 +74,12 @@ static enum status find_segment(struct fold_run *run, struct fold *fold, bool *f
 	if (*found && status == OK)
 		status = fold_verify(run, &orbits, &arena);
 	uint32_t ops = 0;
-	for (uint32_t orbit = 0; orbit < orbits.orbits && status == OK; orbit++)
+	FOR_WHILE(orbit, orbits.orbits, status == OK)
 		ops += !orbits.out[orbit];
 	if (*found && status == OK && ops >= OPS_LEAST && orbits.high - orbits.low + 1 >= (int32_t)run->least)
 		status = add_segment(run, fold, &orbits);
 	/* What was mapped is done with, whether it made a segment or not. */
-	for (uint32_t op = 0; op < run->graph->ops && *found; op++)
+	FOR_WHILE(op, run->graph->ops, *found)
 		run->used[op] |= shift.image[op] != NONE || shift.origin[op] != NONE;
 	return status;
 }
@@ -92,7 +92,7 @@ enum status fold_find(const struct graph *graph, fold_label *label, void *contex
 		ROOMS(&fold->arena, graph->ops, fold->segment_of, fold->copy_of, fold->index_of) ? OK : NO_MEMORY;
 	bool found = true;
 	if (status == OK) {
-		memset(fold->segment_of, 0xff, graph->ops * sizeof *fold->segment_of);
+		FILL_NONE(fold->segment_of, graph->ops);
 		status = fold_run_begin(&run, label, context);
 	}
 	for (int i = 0; i < SEGMENTS_MAX && found && status == OK; i++)

@@ -34,7 +34,7 @@ static enum status find_readers(struct fold_run *run)
 		FOR(i, csr_length(&graph->reads, op))
 			run->reader[fill[fold_match_reads_of(graph, op)[i]]++] = (struct fold_reader) { op, i };
 		FOR(i, csr_length(&graph->writes, op))
-			run->place[graph->writes.item[graph->writes.start[op] + i]] = i;
+			run->place[graph_result(graph, op, i)] = i;
 	}
 	return OK;
 }
@@ -221,25 +221,19 @@ struct seed {
 static int fold_match_by_colour(const void *left, const void *right)
 {
 	const struct member *a = left, *b = right;
-	if (a->colour != b->colour)
-		return a->colour < b->colour ? -1 : 1;
-	return (a->op > b->op) - (a->op < b->op);
+	return COMPARE(a->colour, b->colour, COMPARE(a->op, b->op, 0));
 }
 
 static int by_ops(const void *left, const void *right)
 {
 	const struct seed *a = left, *b = right;
-	if (a->ops != b->ops)
-		return a->ops > b->ops ? -1 : 1;
-	return (a->members > b->members) - (a->members < b->members);
+	return COMPARE(b->ops, a->ops, COMPARE(a->members, b->members, 0));
 }
 
 static int by_members(const void *left, const void *right)
 {
 	const struct seed *a = left, *b = right;
-	if (a->members != b->members)
-		return a->members < b->members ? -1 : 1;
-	return (a->first > b->first) - (a->first < b->first);
+	return COMPARE(a->members, b->members, COMPARE(a->first, b->first, 0));
 }
 
 /* Classes of equal surroundings, those of the same number of members counted together: the most common number is the
@@ -273,8 +267,8 @@ struct trial { struct fold_shift best, now; struct matcher matcher; uint32_t lef
 
 static void clear(struct fold_shift *shift, uint32_t ops)
 {
-	memset(shift->image, 0xff, ops * sizeof *shift->image);
-	memset(shift->origin, 0xff, ops * sizeof *shift->origin);
+	FILL_NONE(shift->image, ops);
+	FILL_NONE(shift->origin, ops);
 	shift->mapped = 0;
 }
 
@@ -309,7 +303,7 @@ enum status fold_shift_find(const struct fold_run *run, struct fold_shift *shift
 	if (!seeds)
 		seeds = find_seeds(run, false, member, seed);
 	bool enough = false;
-	for (uint32_t i = 0; i < seeds && i < SEEDS && !enough; i++)
+	FOR_WHILE(i, seeds, i < SEEDS && !enough)
 		for (uint32_t stride = 1; stride <= STRIDE_MAX && stride < seed[i].members && !enough; stride++)
 			enough = try_seed(&trial, member + seed[i].first, seed[i].members, stride);
 	mem_free(trial.matcher.tie);

@@ -72,8 +72,8 @@ static enum status fold_place_find_links(struct placing *placing)
 		uint32_t op = fold_place_middle_of(orbits, orbit), next = fold_place_length_of(orbits, orbit) / 2 + 1;
 		uint32_t other = next < fold_place_length_of(orbits, orbit) ? orbits->item[orbits->start[orbit] + next] : NONE;
 		FOR(i, csr_length(&graph->reads, op)) {
-			uint32_t tensor = graph->reads.item[graph->reads.start[op] + i], writer = graph->tensor[tensor].writer;
-			bool shared = other != NONE && graph->reads.item[graph->reads.start[other] + i] == tensor;
+			uint32_t tensor = graph_operand(graph, op, i), writer = graph->tensor[tensor].writer;
+			bool shared = other != NONE && graph_operand(graph, other, i) == tensor;
 			if (!shared)
 				fold_place_add_link(placing,
 					writer != NONE ? writer : placing->run->reader[placing->run->reader_start[tensor]].op, op, tensor);
@@ -143,7 +143,7 @@ static enum status find_rings(struct placing *placing)
 	FOR(i, COUNT_OF(lists))
 		if (!(*lists[i] = arena_alloc(placing->arena, (size_t)orbits + 1, sizeof **lists[i])))
 			return NO_MEMORY;
-	memset(tarjan.number, 0xff, orbits * sizeof *tarjan.number);
+	FILL_NONE(tarjan.number, orbits);
 	FOR(orbit, orbits)
 		if (tarjan.number[orbit] == NONE)
 			search_from(placing, &tarjan, orbit);
@@ -332,7 +332,7 @@ static bool fold_place_spread(struct placing *placing, bool rings)
 		changed = false;
 		FOR(orbit, orbits)
 			changed |= !placing->placed[orbit] && (rings || placing->ring[orbit] == NONE) && place_beside(placing, orbit);
-		for (uint32_t orbit = orbits; orbit-- > 0;)
+		FOR_DOWN(orbit, orbits)
 			changed |= !placing->placed[orbit] && (rings || placing->ring[orbit] == NONE) && place_beside(placing, orbit);
 	}
 	return any;
@@ -357,9 +357,9 @@ static enum status place_rings(struct placing *placing)
 	for (bool progress = true; progress;) {
 		progress = false;
 		/* Tarjan's algorithm finds what is written last first: the forward stream is among the last. */
-		for (uint32_t ring = placing->rings; ring-- > 0;) {
+		FOR_DOWN(ring, placing->rings) {
 			uint32_t members = 0;
-			for (uint32_t orbit = 0; orbit < orbits && !done[ring]; orbit++)
+			FOR_WHILE(orbit, orbits, !done[ring])
 				if (placing->ring[orbit] == ring)
 					member[members++] = orbit;
 			if (!members || place_ring(placing, member, members, alone))

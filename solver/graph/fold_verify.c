@@ -47,7 +47,7 @@ static bool is_inside(const struct fold_orbits *orbits, uint32_t op)
 
 static uint32_t fold_verify_argument(const struct graph *graph, uint32_t op, uint32_t place)
 {
-	return graph->reads.item[graph->reads.start[op] + place];
+	return graph_operand(graph, op, place);
 }
 
 /* Do the neighbours of this copy read the same tensor there? */
@@ -150,7 +150,7 @@ static void drop_strays(struct verifying *verifying)
 			if (orbits->out[orbit])
 				continue;
 			uint32_t op = fold_verify_op_of(orbits, orbit, verifying->middle);
-			for (uint32_t i = 0; i < csr_length(&verifying->graph->reads, op) && !orbits->out[orbit]; i++) {
+			FOR_WHILE(i, csr_length(&verifying->graph->reads, op), !orbits->out[orbit]) {
 				struct source source = fold_verify_source_of(verifying, orbit, verifying->middle, i);
 				bool stray = source.kind == OUTSIDE ? orbits->high - orbits->low > 1 &&
 					!is_shared(verifying, orbit, verifying->middle, i, source.tensor) : source.step < -1 || source.step > 1;
@@ -178,9 +178,9 @@ static bool same_rest(const struct graph *graph, uint32_t model, uint32_t op)
 		FOR(j, csr_length(&graph->reads, model))
 			if ((fold_verify_argument(graph, model, j) == a->in) != (fold_verify_argument(graph, op, j) == b->in))
 				return false;
-		for (uint32_t j = 0; j < csr_length(&graph->writes, model) && a->out != NONE; j++)
-			if ((graph->writes.item[graph->writes.start[model] + j] == a->out) !=
-				(graph->writes.item[graph->writes.start[op] + j] == b->out))
+		FOR_WHILE(j, csr_length(&graph->writes, model), a->out != NONE)
+			if ((graph_result(graph, model, j) == a->out) !=
+				(graph_result(graph, op, j) == b->out))
 				return false;
 	}
 	return true;
@@ -228,7 +228,7 @@ static void fold_verify_compare(struct verifying *verifying, uint32_t orbit, int
 	uint32_t model = fold_verify_op_of(orbits, orbit, verifying->middle), op = fold_verify_op_of(orbits, orbit, copy);
 	bool same = verifying->run->label[op] == verifying->run->label[model] && same_rest(graph, model, op) &&
 		same_after(verifying, model, op, copy);
-	for (uint32_t i = 0; i < csr_length(&graph->reads, op) && same; i++) {
+	FOR_WHILE(i, csr_length(&graph->reads, op), same) {
 		struct source source = fold_verify_source_of(verifying, orbit, copy, i);
 		same = agree(verifying, &verifying->model[verifying->first[orbit] + i], &source, copy);
 	}

@@ -562,9 +562,9 @@ static enum status dependency_rows(struct build *build)
 {
 	struct graph *graph = build->graph;
 	enum status status = OK;
-	for (uint32_t i = 0; i < build->data.count && status == OK; i++)
+	FOR_WHILE(i, build->data.count, status == OK)
 		status = pairs_add(&build->edges, build->place[build->data.op[i]], build->place[build->data.pred[i]]);
-	for (uint32_t storage = 0; storage < graph->storages && status == OK; storage++)
+	FOR_WHILE(storage, graph->storages, status == OK)
 		status = inplace_edges(build, storage);
 	if (status != OK ||
 		csr_of_pairs(

@@ -417,19 +417,30 @@ uint32_t graph_find_tensor(const struct graph *graph, const char *name);
 /* A tensor of no bytes that an offload wrote: what it stands for waits in the host's memory to be fetched. O(1). */
 bool graph_in_host(const struct graph *graph, uint32_t tensor);
 
+/* The k-th tensor that an op reads, that it writes, of both, and what storage a tensor lies in. */
+static inline uint32_t graph_operand(const struct graph *graph, uint32_t op, uint32_t k)
+{
+	return csr_at(&graph->reads, op, k);
+}
+static inline uint32_t graph_result(const struct graph *graph, uint32_t op, uint32_t k)
+{
+	return csr_at(&graph->writes, op, k);
+}
+static inline uint32_t graph_argument(const struct graph *graph, uint32_t op, uint32_t k)
+{
+	uint32_t reads = csr_length(&graph->reads, op);
+	return k < reads ? graph_operand(graph, op, k) : graph_result(graph, op, k - reads);
+}
+static inline struct storage *graph_home(const struct graph *graph, uint32_t tensor)
+{
+	return &graph->storage[graph->tensor[tensor].storage];
+}
+
 /* A copy to the host that is there in the next step, too: optimizer state, not what waits between the passes. */
 static inline bool offload_stays(const struct graph *graph, uint32_t op)
 {
 	return graph->op[op].added == ADDED_OFFLOAD && csr_length(&graph->writes, op) == 1 &&
-		graph->storage[graph->tensor[graph->writes.item[graph->writes.start[op]]].storage].live_out;
-}
-
-/* What an op reads, then what it writes. */
-static inline uint32_t graph_argument(const struct graph *graph, uint32_t op, uint32_t k)
-{
-	uint32_t reads = csr_length(&graph->reads, op);
-	return k < reads ? graph->reads.item[graph->reads.start[op] + k]
-		: graph->writes.item[graph->writes.start[op] + k - reads];
+		graph_home(graph, graph_result(graph, op, 0))->live_out;
 }
 
 static inline bool graph_writes_in_place(const struct graph *graph, uint32_t op, uint32_t storage)
@@ -491,8 +502,8 @@ static inline bool graph_widens_gradient(const struct graph *graph, uint32_t op)
 {
 	if (csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1 || graph->op[op].phase == PHASE_FORWARD)
 		return false;
-	const struct tensor *from = &graph->tensor[graph->reads.item[graph->reads.start[op]]],
-						*to = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
+	const struct tensor *from = &graph->tensor[graph_operand(graph, op, 0)],
+						*to = &graph->tensor[graph_result(graph, op, 0)];
 	return from->has_dtype && to->has_dtype && dtype_bits[to->dtype] > dtype_bits[from->dtype] &&
 		graph->storage[to->storage].kind == KIND_GRADIENT && to->alias == NONE;
 }

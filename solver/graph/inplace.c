@@ -30,7 +30,7 @@ static uint32_t *new_roots(const struct graph *graph)
 	if (!root)
 		return NULL;
 	FOR(tensor, graph->tensors)
-		root[tensor] = graph->storage[graph->tensor[tensor].storage].root;
+		root[tensor] = graph_home(graph, tensor)->root;
 	FOR(op, graph->ops)
 		FOR_ITEMS(tensor, &graph->writes, op) {
 			const struct storage *storage = &graph->storage[graph->tensor[tensor].storage];
@@ -46,7 +46,7 @@ static enum status copy_inplace(struct draft *draft, const struct graph *graph, 
 {
 	FOR_SPAN(i, graph->inplace_start, op) {
 		const struct inplace *pair = &graph->inplace[i];
-		if (pair->out == NONE || graph->storage[graph->tensor[pair->in].storage].persistent)
+		if (pair->out == NONE || graph_home(graph, pair->in)->persistent)
 			TRY(draft_inplace(draft, op, pair->out, pair->in));
 	}
 	return OK;

@@ -172,16 +172,11 @@ enum status problem_of_graph(
 	*problem = (struct problem){ .ops = graph->ops };
 	uint32_t *item = number_items(graph, problem);
 	enum status status = item ? fill_items(graph, rules, item, problem) : NO_MEMORY;
-	if (status == OK)
-		status = fill_rows(graph, item, problem);
-	if (status == OK)
-		status = fill_dependencies(graph, rules, problem);
-	if (status == OK)
-		status = fill_views(graph, problem);
-	if (status == OK)
-		status = fill_ops(graph, rules, problem);
-	if (status == OK)
-		status = fill_program(graph, problem, error);
+	THEN(status, fill_rows(graph, item, problem));
+	THEN(status, fill_dependencies(graph, rules, problem));
+	THEN(status, fill_views(graph, problem));
+	THEN(status, fill_ops(graph, rules, problem));
+	THEN(status, fill_program(graph, problem, error));
 	if (status == NO_MEMORY)
 		fail_memory(error);
 	if (status != OK)

@@ -49,7 +49,7 @@ static enum status close_room(struct layout_boxes *boxes, struct open *open, uin
 static enum status close_rooms(
 	struct layout_boxes *boxes, struct open *open, uint32_t count, uint32_t last, int64_t size)
 {
-	for (uint32_t i = count; i-- > 0;)
+	FOR_DOWN(i, count)
 		if (open[i].size == size)
 			return close_room(boxes, &open[i], last, size);
 	for (uint32_t i = count, least = count > PAIRS_MOST ? count - PAIRS_MOST : 0; i-- > least;)
@@ -95,13 +95,7 @@ struct start { uint32_t first; int64_t key; uint64_t tie; uint32_t box; };
 static int compare_starts(const void *left, const void *right)
 {
 	const struct start *a = left, *b = right;
-	if (a->first != b->first)
-		return a->first < b->first ? -1 : 1;
-	if (a->key != b->key)
-		return a->key < b->key ? -1 : 1;
-	if (a->tie != b->tie)
-		return a->tie < b->tie ? -1 : 1;
-	return a->box < b->box ? -1 : a->box > b->box;
+	return COMPARE(a->first, b->first, COMPARE(a->key, b->key, COMPARE(a->tie, b->tie, COMPARE(a->box, b->box, 0))));
 }
 
 /* The outermost boxes by start and by end, or by size. Returns how many. */
@@ -157,7 +151,7 @@ static enum status hand_over(
 	uint32_t count = list_starts(boxes, variant, false, start), before = boxes->count;
 	enum status status = OK;
 	*waiting = false;
-	for (uint32_t i = 0; i < before && status == OK; i++) {
+	FOR_WHILE(i, before, status == OK) {
 		uint32_t last = boxes->box[i].last;
 		int64_t size = boxes->box[i].size;
 		for (uint32_t j = find_start(start, count, last, size);
@@ -201,7 +195,7 @@ static enum status build_model(struct layout_boxes *boxes, const struct layout_m
 				   .upper = mem_alloc(boxes->count, sizeof *buffers.upper),
 				   .size = mem_alloc(boxes->count, sizeof *buffers.size) };
 	enum status status = boxes->top && buffers.lower && buffers.upper && buffers.size ? OK : NO_MEMORY;
-	for (uint32_t i = 0; i < boxes->count && status == OK; i++) {
+	FOR_WHILE(i, boxes->count, status == OK) {
 		const struct box *box = &boxes->box[i];
 		if (box->joined || !box->real)
 			continue;
@@ -211,8 +205,7 @@ static enum status build_model(struct layout_boxes *boxes, const struct layout_m
 		buffers.size[n++] = box->size;
 	}
 	buffers.n = n;
-	if (status == OK)
-		status = layout_model_build(&buffers, 1, &boxes->model, NULL);
+	THEN(status, layout_model_build(&buffers, 1, &boxes->model, NULL));
 	boxes->scale = boxes->model.unit;
 	mem_free(buffers.lower);
 	mem_free(buffers.upper);

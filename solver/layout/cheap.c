@@ -28,8 +28,7 @@ static enum status try(struct cheap *cheap, const struct layout_recipe *recipe, 
 	const struct layout_model *model = cheap->model;
 	int64_t height = 0;
 	enum status status = layout_sort(model, recipe->keys, cheap->order);
-	if (status == OK)
-		status = layout_dive(model, cheap->order, recipe->critical, *cheap->height, cheap->trial, &height, control);
+	THEN(status, layout_dive(model, cheap->order, recipe->critical, *cheap->height, cheap->trial, &height, control));
 	*better = status == OK && height < *cheap->height;
 	if (*better) {
 		COPY(cheap->offset, cheap->trial, model->n);

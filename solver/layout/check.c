@@ -265,12 +265,9 @@ enum status layout_check(
 {
 	struct check check = { .buffers = buffers, .alignment = alignment };
 	enum status status = layout_check_prepare(&check, layout->offset);
-	if (status == OK)
-		status = check_offsets(&check, layout, error);
-	if (status == OK)
-		status = check_overlaps(&check, error);
-	if (status == OK)
-		status = layout_check_bound(&check, layout, error);
+	THEN(status, check_offsets(&check, layout, error));
+	THEN(status, check_overlaps(&check, error));
+	THEN(status, layout_check_bound(&check, layout, error));
 	mem_free(check.rectangle);
 	mem_free(check.by_bottom);
 	mem_free(check.number);

@@ -222,8 +222,7 @@ enum status layout_check_core(const struct buffers *buffers, const uint32_t *cor
 		if (!is_free && check->fixed[i] + check->size[i] > capacity)
 			status = INFEASIBLE;
 	}
-	if (status == OK)
-		status = place_rest(check, 0, rest, 0, 0);
+	THEN(status, place_rest(check, 0, rest, 0, 0));
 	mem_free(check->moment);
 	mem_free(check);
 	return status;

@@ -37,9 +37,7 @@ struct sized { int64_t size; uint32_t buffer; };
 static int compare_sized(const void *left, const void *right)
 {
 	const struct sized *a = left, *b = right;
-	if (a->size != b->size)
-		return a->size > b->size ? -1 : 1;
-	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
+	return COMPARE(b->size, a->size, COMPARE(a->buffer, b->buffer, 0));
 }
 
 /* What is alive between two sections, largest first. */

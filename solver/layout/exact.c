@@ -107,8 +107,7 @@ static enum status layout_exact_search_in(
 		status = layout_search_run(
 			search, capacity / boxes->scale, ways[i].keys, ways[i].rules, nodes, exact->trial, exact->control);
 	layout_search_free(search);
-	if (status == OK)
-		status = layout_boxes_unpack(boxes, exact->trial, exact->trial);
+	THEN(status, layout_boxes_unpack(boxes, exact->trial, exact->trial));
 	if (status == OK)
 		layout_exact_found(exact);
 	return status;
@@ -122,9 +121,8 @@ static enum status try_boxes(
 	enum status status = layout_boxes_build(exact->model, rooms ? capacity : 0, variant, &boxes);
 	control_spend(exact->control, status == OK ? boxes.count * 16 : 0);
 	*share = (double)boxes.model.n / exact->model->n;
-	if (status == OK)
-		status = *share < 1 ? layout_exact_search_in(exact, &boxes, capacity, variant ? BOX_WAYS : WAYS, nodes)
-							: INFEASIBLE;
+	THEN(status, *share < 1 ? layout_exact_search_in(exact, &boxes, capacity, variant ? BOX_WAYS : WAYS, nodes)
+		: INFEASIBLE);
 	layout_boxes_free(&boxes);
 	return status;
 }

@@ -98,7 +98,7 @@ struct taken { int64_t from, to; };
 static int compare_taken(const void *a, const void *b)
 {
 	const struct taken *left = a, *right = b;
-	return left->from < right->from ? -1 : left->from > right->from;
+	return COMPARE(left->from, right->from, 0);
 }
 
 /* Into the lowest hole among all that have a place. */
@@ -112,7 +112,7 @@ static void given_place(struct given *given, uint32_t buffer, struct taken *take
 			buffers->lower[buffer] < buffers->upper[i])
 			taken[count++] = (struct taken){ given->offset[i], given->offset[i] + given_size_of(given, i) };
 	qsort(taken, count, sizeof *taken, compare_taken);
-	for (uint32_t i = 0; i < count && taken[i].from < at + given_size_of(given, buffer); i++)
+	FOR_WHILE(i, count, taken[i].from < at + given_size_of(given, buffer))
 		at = taken[i].to > at ? given_aligned(given, buffer, taken[i].to) : at;
 	given->offset[buffer] = at;
 }
@@ -122,9 +122,7 @@ struct begun { int64_t lower; uint32_t buffer; };
 static int compare_begun(const void *a, const void *b)
 {
 	const struct begun *left = a, *right = b;
-	if (left->lower != right->lower)
-		return left->lower < right->lower ? -1 : 1;
-	return left->buffer < right->buffer ? -1 : left->buffer > right->buffer;
+	return COMPARE(left->lower, right->lower, COMPARE(left->buffer, right->buffer, 0));
 }
 
 static enum status given_solve(

@@ -173,8 +173,7 @@ static enum status layout_solve_part(struct solve *solve, uint32_t from, uint32_
 	int64_t scale = attempt.part.unit / solve->model.unit;
 	attempt.bound = attempt.part.max_load;
 	attempt.enough = (LARGER(solve->enough, solve->bound) - solve->base) / scale;
-	if (status == OK)
-		status = solve->late ? layout_attempt_first(&attempt) : solve_or_reuse(solve, &attempt);
+	THEN(status, solve->late ? layout_attempt_first(&attempt) : solve_or_reuse(solve, &attempt));
 	if (solve->base + attempt.bound * scale > solve->bound)
 		status = layout_raise_bound(solve, &attempt, scale, status);
 	solve->complete &= attempt.height < INT64_MAX;
@@ -362,8 +361,7 @@ static enum status place_all(struct solve *solve)
 	solve->height = solve->base;
 	solve->bound = layout->proof.bound / solve->model.unit;
 	solve->enough = options->capacity > layout->proof.bound ? options->capacity / solve->model.unit : solve->bound;
-	if (status == OK)
-		status = solve_parts(solve);
+	THEN(status, solve_parts(solve));
 	if (!solve->complete) {
 		mem_free(layout->offset);
 		layout->offset = NULL;
@@ -390,14 +388,12 @@ enum status layout_solve(const struct buffers *buffers, const struct layout_opti
 	/* What cannot fit is not worth a search. */
 	if (wanted.capacity > 0 && layout->proof.bound > wanted.capacity)
 		wanted.effort = 0;
-	if (status == OK)
-		status = layout_check_pins(&solve.model, layout, error);
+	THEN(status, layout_check_pins(&solve.model, layout, error));
 	if (status == INFEASIBLE) {
 		mem_free(layout->offset);
 		layout->offset = NULL;
 	}
-	if (status == OK)
-		status = given ? solve_given(&solve) : place_all(&solve);
+	THEN(status, given ? solve_given(&solve) : place_all(&solve));
 	layout->proof = (struct proof){ QUANTITY_ARENA, layout->offset ? layout->arena : -1, layout->proof.bound,
 		layout_proof_names[layout->ground] };
 	if (status == OK && wanted.capacity > 0 && layout->proof.bound > wanted.capacity)

@@ -208,10 +208,8 @@ enum status layout_model_build(
 		spans += buffers->size[i] > 0 ? piece_count(buffers, i) : 0;
 	}
 	enum status status = layout_model_allocate(model, n, spans);
-	if (status == OK)
-		status = layout_model_fill(buffers, alignment, model, error);
-	if (status == OK)
-		status = find_sections(buffers, model);
+	THEN(status, layout_model_fill(buffers, alignment, model, error));
+	THEN(status, find_sections(buffers, model));
 	if (status == OK) {
 		layout_model_divide(model, find_unit(model));
 		layout_model_describe(model);

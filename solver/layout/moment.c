@@ -84,7 +84,7 @@ static int64_t section_bound(struct moment *moment, uint32_t section)
 		rest += moment->size[i];
 		saving = LARGER(tail, saving);
 	}
-	for (uint32_t i = 0; i < moment->pinned_count && rest > 0; i++) {
+	FOR_WHILE(i, moment->pinned_count, rest > 0) {
 		uint32_t pin = moment->pinned[i];
 		int64_t bottom = align_up(top, moment->grain);
 		if (model->fixed[pin] > bottom)
@@ -100,9 +100,7 @@ struct full { int64_t load; uint32_t section; };
 static int compare_full(const void *left, const void *right)
 {
 	const struct full *a = left, *b = right;
-	if (a->load != b->load)
-		return a->load > b->load ? -1 : 1;
-	return a->section < b->section ? -1 : a->section > b->section;
+	return COMPARE(b->load, a->load, COMPARE(a->section, b->section, 0));
 }
 
 enum status layout_moment_bound(const struct layout_model *model, int64_t *bound, uint32_t *section)
@@ -120,7 +118,7 @@ enum status layout_moment_bound(const struct layout_model *model, int64_t *bound
 		full[s] = (struct full){ model->load[s], s };
 	qsort(full, model->sections, sizeof *full, compare_full);
 	uint64_t work = 0;
-	for (uint32_t i = 0; i < model->sections && (i == 0 || work < WORK_MOST); i++) {
+	FOR_WHILE(i, model->sections, (i == 0 || work < WORK_MOST)) {
 		int64_t height = section_bound(moment, full[i].section);
 		work += model->n;
 		if (height > *bound) {

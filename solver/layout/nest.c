@@ -177,7 +177,7 @@ static uint32_t best_ending(
 static uint32_t best_left(const struct nest *nest, uint32_t v, uint32_t first, uint32_t best)
 {
 	uint32_t leaf = nest->leaves + first;
-	for (uint32_t height = (uint32_t)(__builtin_clz(v) - __builtin_clz(leaf)); height-- > 0;) {
+	FOR_DOWN(height, (uint32_t)(__builtin_clz(v) - __builtin_clz(leaf))) {
 		v = leaf >> height;
 		if (nest->best[v] >= best)
 			return best;
@@ -194,7 +194,7 @@ static uint32_t best_left(const struct nest *nest, uint32_t v, uint32_t first, u
 static uint32_t best_right(const struct nest *nest, uint32_t v, uint32_t last, uint32_t best)
 {
 	uint32_t leaf = nest->leaves + last - 1;
-	for (uint32_t height = (uint32_t)(__builtin_clz(v) - __builtin_clz(leaf)); height-- > 0;) {
+	FOR_DOWN(height, (uint32_t)(__builtin_clz(v) - __builtin_clz(leaf))) {
 		v = leaf >> height;
 		if (nest->best[v] >= best)
 			return best;
@@ -220,7 +220,7 @@ uint32_t nest_best(const struct nest *nest, uint32_t first, uint32_t last)
 uint32_t nest_best_over(const struct nest *nest, uint32_t first, uint32_t last, uint32_t over)
 {
 	uint32_t leaf = nest->leaves + over, root = nest_node_of(nest, first, last - 1), best = NONE;
-	for (uint32_t height = (uint32_t)(__builtin_clz(root) - __builtin_clz(leaf)) + 1; height-- > 0;) {
+	FOR_DOWN(height, (uint32_t)(__builtin_clz(root) - __builtin_clz(leaf)) + 1) {
 		uint32_t v = leaf >> height;
 		if (nest->best[v] >= best)
 			break;

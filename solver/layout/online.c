@@ -214,8 +214,7 @@ enum status layout_online(const struct layout_model *model, int64_t *offset)
 	HELD uint32_t *MAKE(held, model->n);
 	uint32_t all = online_new_block(&online, 0, ENDLESS);
 	enum status status = held && all != NONE ? online_sort_by(model, model->first, &starts) : NO_MEMORY;
-	if (status == OK)
-		status = online_sort_by(model, model->last, &ends);
+	THEN(status, online_sort_by(model, model->last, &ends));
 	if (status == OK) {
 		online_insert(&online, all);
 		status = online_run(model, &online, &starts, &ends, held, offset);

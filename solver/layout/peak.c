@@ -89,9 +89,9 @@ static enum status peak_try_window(
 	uint32_t count = find_windows(peak, share, apart, window);
 	peak->target = peak->enough;
 	*found = count > (apart ? 1 : 0);
-	for (uint32_t b = 0; b < peak->model->n && *found; b++)
+	FOR_WHILE(b, peak->model->n, *found)
 		peak->offset[b] = -1;
-	for (uint32_t i = 0; i < count && *found; i++) {
+	FOR_WHILE(i, count, *found) {
 		TRY(peak_place(peak, i ? window[i - 1].last : window[i].first, window[i].first, window[i].last, effort));
 		*found = peak->target < height;
 	}
@@ -132,8 +132,7 @@ enum status layout_peak(const struct layout_model *model, int64_t enough, uint64
 	MAKE(peak.offset, model->n);
 	MAKE(peak.buffer, model->n);
 	enum status status = peak.offset && peak.buffer ? OK : NO_MEMORY;
-	if (status == OK)
-		status = try_windows(&peak, 0, offset, height);
+	THEN(status, try_windows(&peak, 0, offset, height));
 	if (status == OK && *height > enough && own.ticks < own.limit)
 		status = try_windows(&peak, own.limit - own.ticks, offset, height);
 	control_spend(control, own.ticks);

@@ -266,7 +266,7 @@ static int compare_keys(const void *left, const void *right)
 	FOR_INT(i, 3)
 		if (a->key[i] > b->key[i] || a->key[i] < b->key[i])
 			return a->key[i] > b->key[i] ? -1 : 1;
-	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
+	return COMPARE(a->buffer, b->buffer, 0);
 }
 
 /* See layout_sort(), but of what is unplaced. */

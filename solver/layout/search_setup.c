@@ -42,7 +42,7 @@ static enum status list_overlapping(struct layout_search *search, bool pinned, s
 	uint32_t *MAKE(item, room);
 	bool fine = ROOM(&search->arena, rows->start, (size_t)model->n + 1) && seen && item &&
 		list_members(search, pinned, true, &starting) == OK;
-	for (uint32_t b = 0; b < model->n && fine; b++) {
+	FOR_WHILE(b, model->n, fine) {
 		for (uint32_t k = model->span_start[b]; k < model->span_start[b + 1] && is_free(search, b); k++) {
 			FOR_FROM(s, model->span[k].first, model->span[k].last) {
 				const struct csr *members = s > model->span[k].first ? &starting : pinned ? &search->pinned : &search->members;
@@ -79,9 +79,7 @@ struct keyed { int64_t key; uint32_t buffer; };
 static int compare_keyed(const void *left, const void *right)
 {
 	const struct keyed *a = left, *b = right;
-	if (a->key != b->key)
-		return a->key < b->key ? -1 : 1;
-	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
+	return COMPARE(a->key, b->key, COMPARE(a->buffer, b->buffer, 0));
 }
 
 /* Sorts every row by its buffers' keys, ascending. */

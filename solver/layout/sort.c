@@ -11,7 +11,7 @@ static int compare_entries(const void *left, const void *right)
 	FOR_INT(i, KEYS)
 		if (a->key[i] > b->key[i] || a->key[i] < b->key[i])
 			return a->key[i] > b->key[i] ? -1 : 1;
-	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
+	return COMPARE(a->buffer, b->buffer, 0);
 }
 
 /* The largest load between the first and the last section of every buffer, by a sparse table. */

@@ -150,7 +150,7 @@ static enum status layout_tree_leaf(struct tree *tree, const struct range *range
 		tree->offset[b] = tree->crossing[b] ? tree->offset[b] : -1;
 	}
 	TRY(layout_tree_place(tree, buffer, n, range, true));
-	for (uint32_t i = 0; i < n && tree->reached > top; i++)
+	FOR_WHILE(i, n, tree->reached > top)
 		tree->offset[buffer[i]] = tree->was[buffer[i]];
 	tree->height = larger_of(tree->height, smaller_of(tree->reached, top));
 	return OK;

@@ -31,7 +31,7 @@ static int compare_placed(const void *left, const void *right)
 	const struct placed *a = left, *b = right;
 	if (a->place < b->place || a->place > b->place)
 		return a->place < b->place ? -1 : 1;
-	return a->buffer < b->buffer ? -1 : a->buffer > b->buffer;
+	return COMPARE(a->buffer, b->buffer, 0);
 }
 
 static enum status wheel_set_up(struct wheel *wheel, const uint32_t *order)

@@ -225,8 +225,7 @@ enum status order_run_cuts(struct order_job *job, uint32_t cuts)
 	uint32_t ops = job->model.ops;
 	NEED(ROOMS(&arena, ops, cutting.least, cutting.done, cutting.order));
 	enum status status = order_cut_init(&cut, job->problem, false);
-	if (status == OK)
-		status = cut_promising(&cutting, cuts);
+	THEN(status, cut_promising(&cutting, cuts));
 	order_cut_free(&cut);
 	/* A bound is extra: an order without one is still what was asked for. */
 	return status == LIMIT ? OK : status;

@@ -39,7 +39,7 @@ static void spread_block(struct bound *bound, uint32_t first, uint32_t columns)
 		bound->reaching[op].word[column / 64] |= UINT64_C(1) << column % 64;
 	}
 	/* Nothing before the block is after it, and nothing behind it before it. */
-	for (uint32_t n = first + columns; n-- > 0;) {
+	FOR_DOWN(n, first + columns) {
 		uint32_t op = bound->topological[n];
 		FOR_ITEMS(item, &model->succ, op)
 			row_join(&bound->reached[op], &bound->reached[item]);

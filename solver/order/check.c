@@ -97,7 +97,7 @@ static void check_precedence_build(struct network *network)
 	const struct problem *problem = network->problem;
 	uint32_t start = problem->ops, end = problem->ops + 1;
 	network->arcs = 0;
-	memset(network->head, 0xff, network->nodes * sizeof *network->head);
+	FILL_NONE(network->head, network->nodes);
 	FOR(item, problem->items) {
 		uint32_t node = problem->ops + 2 + item, producer = problem->producer[item];
 		uint32_t from = producer == NONE ? start : check_precedence_node_of(network, producer);
@@ -125,7 +125,7 @@ static int64_t augment(struct network *network)
 {
 	uint32_t start = network->problem->ops, end = start + 1, head = 0, tail = 0;
 	int64_t amount = UNLIMITED;
-	memset(network->into, 0xff, network->nodes * sizeof *network->into);
+	FILL_NONE(network->into, network->nodes);
 	network->queue[tail++] = start;
 	while (head < tail && network->into[end] == NONE) {
 		uint32_t node = network->queue[head++];

@@ -47,7 +47,7 @@ static uint32_t pairs_of(const struct order_cut *cut, uint32_t item)
 	if (problem->live_out[item])
 		return producer != START(cut) && keeps(cut, producer, END(cut));
 	if (node == NONE)
-		return users == 1 && keeps(cut, producer, problem->users.item[problem->users.start[item]]);
+		return users == 1 && keeps(cut, producer, csr_at(&problem->users, item, 0));
 	bool any = keeps(cut, producer, node);
 	FOR_ITEMS(user, &problem->users, item)
 		any |= keeps(cut, node, user);
@@ -66,7 +66,7 @@ static void order_cut_add_item(struct order_cut *cut, uint32_t item)
 		return;
 	uint32_t to = problem->live_out[item] ? END(cut)
 		: node != NONE ? node
-		: problem->users.item[problem->users.start[item]];
+		: csr_at(&problem->users, item, 0);
 	cut->item_arc[item] = flow_add(flow, producer, to, bytes, 0);
 	if (to == node)
 		FOR_ITEMS(user, &problem->users, item)

@@ -144,7 +144,7 @@ static bool bfs_before(const struct bfs *bfs, uint32_t a, uint32_t b)
 	const struct csr *pred = &bfs->operands;
 	uint32_t left = csr_length(pred, a), right = csr_length(pred, b);
 	const uint32_t *x = bfs->when + pred->start[a], *y = bfs->when + pred->start[b];
-	for (uint32_t i = 0; i < left && i < right; i++)
+	FOR_WHILE(i, left, i < right)
 		if (x[i] != y[i])
 			return x[i] < y[i];
 	return left != right ? left < right : bfs->place[a] < bfs->place[b];
@@ -212,9 +212,7 @@ struct weighed { int64_t bytes; uint32_t place, op; };
 static int lighter(const void *a, const void *b)
 {
 	const struct weighed *left = a, *right = b;
-	if (left->bytes != right->bytes)
-		return left->bytes < right->bytes ? -1 : 1;
-	return left->place < right->place ? -1 : left->place > right->place;
+	return COMPARE(left->bytes, right->bytes, COMPARE(left->place, right->place, 0));
 }
 
 struct dfs {

@@ -67,10 +67,8 @@ static enum status certify(struct order_job *job)
 	if (job->certificate.proof != ORDER_PROOF_CUT)
 		return OK;
 	enum status status = order_cut_init(&cut, job->problem, false);
-	if (status == OK)
-		status = order_cut_at(&cut, job->certificate.op, NULL, 0, &control, &bytes);
-	if (status == OK)
-		status = order_cut_certificate(&cut, job->certificate.op, &job->certificate);
+	THEN(status, order_cut_at(&cut, job->certificate.op, NULL, 0, &control, &bytes));
+	THEN(status, order_cut_certificate(&cut, job->certificate.op, &job->certificate));
 	order_cut_free(&cut);
 	return status;
 }
@@ -116,8 +114,7 @@ enum status order_quick(const struct problem *problem, struct control *control, 
 	struct order_job job;
 	*result = (struct order_result) { .certificate.op = NONE };
 	enum status status = job_start(&job, problem, &options, control);
-	if (status == OK)
-		status = order_run_seeds(&job, true);
+	THEN(status, order_run_seeds(&job, true));
 	if (status == OK && !order_job_done(&job))
 		status = order_run_alive(&job);
 	return job_finish(&job, status, control, result);
@@ -154,7 +151,6 @@ enum status order_solve(const struct problem *problem, const struct order_option
 	struct order_job job;
 	*result = (struct order_result) { .certificate.op = NONE };
 	enum status status = job_start(&job, problem, options, control);
-	if (status == OK)
-		status = order_run(&job, &result->roam);
+	THEN(status, order_run(&job, &result->roam));
 	return job_finish(&job, status, control, result);
 }

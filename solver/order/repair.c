@@ -94,7 +94,7 @@ static enum status try_cuts(struct repair *repair, uint32_t op, bool *hopeless)
 {
 	struct order_job *job = repair->job;
 	int64_t bytes;
-	for (uint32_t i = DISTANCES; i-- > 0;) {
+	FOR_DOWN(i, DISTANCES) {
 		if (i + 1 < DISTANCES && distances[i] >= job->model.ops)
 			continue;
 		TRY(order_cut_at(repair->cut, op, repair->position, distances[i], &job->control, &bytes));

@@ -172,7 +172,7 @@ static enum status roam_find_spans(struct roam *roam)
 			if (!roam->main[op] && earliest[before] > earliest[op])
 				earliest[op] = earliest[before];
 	}
-	for (uint32_t i = model->ops; i-- > 0;) {
+	FOR_DOWN(i, model->ops) {
 		uint32_t op = roam->sequence[i];
 		latest[op] = roam->main[op] ? roam->segment_of[op] : roam->segments - 1;
 		FOR_ITEMS(after, &model->succ, op)
@@ -228,7 +228,7 @@ static enum status roam_measure_branches(struct roam *roam)
 	NEED(ROOMS(&roam->arena, roam->branches, row, id_of));
 	FOR(id, roam->branches) {
 		struct order_branch *branch = &roam->branch[id];
-		branch->op = roam->members.item[roam->members.start[id]];
+		branch->op = csr_at(&roam->members, id, 0);
 		branch->ops = csr_length(&roam->members, id);
 		uint32_t above = roam->earliest[branch->op];
 		row[id] = above ? above - 1 : 0;
@@ -524,8 +524,7 @@ static enum status roam_search_leaf(struct roam_leaf *leaf)
 		order_window_apply(&at, leaf->answer->order, local);
 		order_window_free(&at);
 		at = next;
-		if (status == OK)
-			status = order_window_solve(&leaf->job, &at, peak - 1, LEAF_STATES, local);
+		THEN(status, order_window_solve(&leaf->job, &at, peak - 1, LEAF_STATES, local));
 	}
 	order_window_free(&at);
 	return status;

@@ -376,7 +376,7 @@ static enum status order_search_expand(struct search *search, uint32_t id)
 	uint32_t count = search->ready_count;
 	COPY(search->option, search->ready, count);
 	enum status status = OK;
-	for (uint32_t i = 0; i < count && status == OK; i++) {
+	FOR_WHILE(i, count, status == OK) {
 		uint32_t op = search->option[i];
 		int64_t live = search->walk.live + order_walk_need(&search->walk, op);
 		if (live > search->threshold)
@@ -412,7 +412,7 @@ static int64_t least_blocked(const struct search *search)
 static void raise_threshold(struct search *search, int64_t threshold)
 {
 	search->threshold = threshold;
-	for (uint32_t id = search->count; id-- > 0;)
+	FOR_DOWN(id, search->count)
 		if (search->state[id].blocked <= threshold)
 			search->stack[search->depth++] = id;
 }
@@ -456,8 +456,7 @@ enum status order_search_least(const struct order_model *model, int64_t ceiling,
 		*bound = search.threshold;
 		status = INFEASIBLE;
 	}
-	if (status == OK)
-		status = note_state(&search, NO_STATE, 0, &root);
+	THEN(status, note_state(&search, NO_STATE, 0, &root));
 	if (status == OK) {
 		search.at = root;
 		search.stack[search.depth++] = root;

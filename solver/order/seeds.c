@@ -42,11 +42,7 @@ struct operand {
 static int compare_operands(const void *a, const void *b)
 {
 	const struct operand *left = a, *right = b;
-	if (left->users != right->users)
-		return left->users > right->users ? -1 : 1;
-	if (left->bytes != right->bytes)
-		return left->bytes > right->bytes ? -1 : 1;
-	return left->op < right->op ? -1 : left->op > right->op;
+	return COMPARE(right->users, left->users, COMPARE(right->bytes, left->bytes, COMPARE(left->op, right->op, 0)));
 }
 
 /* Sums over all paths from above, capped like XLA's: users at the number of ops, bytes at all bytes so far. */

@@ -160,7 +160,7 @@ static enum status attempt(struct shaving *shaving, int64_t threshold)
 	do {
 		before = shaving->edges;
 		sort_visits(shaving);
-		for (uint32_t i = 0; i < shaving->problem.ops && shaving->refuted == NONE; i++)
+		FOR_WHILE(i, shaving->problem.ops, shaving->refuted == NONE)
 			TRY(shave_op(shaving, shaving->visit[i]));
 	} while (shaving->refuted == NONE && shaving->edges > before);
 	return OK;

@@ -11,9 +11,7 @@ struct sorted {
 static int tournament_compare(const void *a, const void *b)
 {
 	const struct sorted *left = a, *right = b;
-	if (left->need != right->need)
-		return left->need < right->need ? -1 : 1;
-	return left->op < right->op ? -1 : left->op > right->op;
+	return COMPARE(left->need, right->need, COMPARE(left->op, right->op, 0));
 }
 
 enum status order_tournament_init(

@@ -8,7 +8,7 @@ void order_find_waists(const struct order_model *model, const uint32_t *path, ui
 	uint32_t *lowest, bool *waist)
 {
 	lowest[count] = UINT32_MAX;
-	for (uint32_t i = count; i-- > 0;) {
+	FOR_DOWN(i, count) {
 		uint32_t behind = 0;
 		FOR_ROW(j, &model->pred, path[i]) {
 			uint32_t pred = model->pred.item[j];

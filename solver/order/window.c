@@ -248,9 +248,8 @@ static enum status improve_at(struct improvement *improvement, uint32_t at, uint
 	ops = SMALLER(ops, model->ops - first);
 	enum status status = order_window_cut(
 		&window, model, improvement->order, improvement->position, improvement->live, first, ops);
-	if (status == OK)
-		status = order_window_solve(
-			improvement->job, &window, improvement->peak - 1, improvement->states, improvement->local);
+	THEN(status, order_window_solve( improvement->job, &window, improvement->peak - 1, improvement->states,
+		improvement->local));
 	if (status == OK) {
 		order_window_apply(&window, improvement->order, improvement->local);
 		window_refresh(improvement);

@@ -65,7 +65,7 @@ static bool take_along(struct annealing *annealing, uint32_t from, uint32_t to)
 	if (!fits)
 		return false;
 	lineup_keep(line, ahead ? to : from, ahead ? from : to);
-	for (uint32_t i = count; i-- > 0;)   /* the last one found stands nearest */
+	FOR_DOWN(i, count)   /* the last one found stands nearest */
 		lineup_move(line, line->place[list[i]], ahead ? to + (count - 1 - i) : to - (count - 1 - i));
 	return true;
 }

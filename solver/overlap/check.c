@@ -18,7 +18,7 @@ static void overlap_check_measure(struct checking *checking, uint32_t station)
 		checking->after[op] = station == NONE ? model->time[op] : -1;
 	if (station != NONE)
 		checking->after[station] = 0;
-	for (uint32_t p = model->ops; p-- > 0;) {
+	FOR_DOWN(p, model->ops) {
 		uint32_t op = model->sequence[p];
 		if (checking->after[op] < 0)
 			continue;

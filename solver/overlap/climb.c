@@ -108,8 +108,7 @@ enum status overlap_climb_orders(
 	any.limit = INT64_MAX;
 	any.moves = 0;
 	enum status status = overlap_schedule(&any, control, &free);
-	if (status == OK)
-		status = overlap_climb_from(request, control, least, &free, climb);
+	THEN(status, overlap_climb_from(request, control, least, &free, climb));
 	if (free.order && free.peak <= request->limit)
 		climb_keep(climb, &free);
 	else

@@ -47,8 +47,7 @@ static enum status overlap_consider(struct seeking *seeking, const uint32_t *ord
 	enum status status = peak < 0 ? NO_MEMORY : step_model_build(request->graph, order, request->costs, &model);
 	if (peak < 0)
 		return status;
-	if (status == OK)
-		status = step_time_find(&model, &time);
+	THEN(status, step_time_find(&model, &time));
 	bool turn = status == OK && peak <= request->limit
 		&& (!best->winner || time.total < best->time || (time.total == best->time && peak < best->peak));
 	if (turn) {

@@ -50,7 +50,7 @@ static bool is_roomy(const struct overlap_request *request)
 {
 	const struct problem *problem = request->problem;
 	int64_t left = request->limit - problem->base, workspace = 0;
-	for (uint32_t item = 0; item < problem->items && left >= 0; item++)
+	FOR_WHILE(item, problem->items, left >= 0)
 		left -= problem->size[item];
 	FOR(op, problem->ops)
 		workspace = larger_of(workspace, problem->workspace[op]);
@@ -101,7 +101,7 @@ enum status overlap_terms_find(const struct overlap_request *request, struct ove
 		FOR_ITEMS(before, &graph->pred, op)
 			terms->early[op] &= terms->early[before];
 	}
-	for (uint32_t p = graph->ops; p-- > 0;) {
+	FOR_DOWN(p, graph->ops) {
 		uint32_t op = program[p];
 		terms->whole[op] = costs->time[op];
 		FOR(a, costs->axes)

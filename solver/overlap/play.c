@@ -5,7 +5,7 @@
 bool play_can(const struct graph *graph)
 {
 	bool can = true;
-	for (uint32_t op = 0; op < graph->ops && can; op++)
+	FOR_WHILE(op, graph->ops, can)
 		can = graph->op[op].added != ADDED_OFFLOAD && graph->op[op].added != ADDED_OFFLOAD_WAIT &&
 			graph->op[op].added != ADDED_FETCH && graph->op[op].added != ADDED_FETCH_BUFFER;
 	return can;
@@ -129,7 +129,7 @@ static void play_find_uses(struct play *play)
 {
 	const struct lineup *line = play->line;
 	uint32_t before = NONE;
-	for (uint32_t p = line->count; p-- > 0;) {
+	FOR_DOWN(p, line->count) {
 		uint32_t i = line->order[p];
 		play->use[i] = play->computes[i] ? p : NONE;
 		if (!play->computes[i])
@@ -158,7 +158,7 @@ static void play_run_ahead(struct play *play)
 {
 	const struct lineup *line = play->line;
 	uint32_t prefetch = play->request->costs->prefetch, layers = 0, first = NONE, layer = NONE, begins[PREFETCH_MOST + 1];
-	for (uint32_t g = 0; g < play->gathers && prefetch > 0; g++) {
+	FOR_WHILE(g, play->gathers, prefetch > 0) {
 		uint32_t i = play->gather[g], use = play->use[i], of = play->layer[line->order[use]];
 		if (first == NONE || (use != first && (of == NONE || of != layer))) {
 			begins[layers++ % (PREFETCH_MOST + 1)] = first = use;

@@ -77,7 +77,7 @@ static int64_t jackson(struct bounding *bounding, uint32_t count, struct step_st
 	/* Of tails this long alone, the stream was busy without a break up to the worst op's end: since its beginning no
 	 * such op was ready and undone. */
 	int64_t least = tail[worst], sum = 0, first = INT64_MAX, value = 0;
-	for (uint32_t i = count; i-- > 0;) {
+	FOR_DOWN(i, count) {
 		if (tail[op[i]] < least)
 			continue;
 		sum += bounding->model->time[op[i]];
@@ -104,7 +104,7 @@ static void look_back(struct bounding *bounding, uint32_t op)
 	if (op != NONE)
 		FOR_ITEMS(item, &model->pred, op)
 			bounding->before[item] = true;
-	for (uint32_t p = model->ops; p-- > 0;) {
+	FOR_DOWN(p, model->ops) {
 		uint32_t v = model->sequence[p];
 		int64_t way = bounding->tail[v] + model->time[v];
 		if (!bounding->before[v])

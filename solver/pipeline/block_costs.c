@@ -16,17 +16,17 @@ static bool plain_view(const struct graph *graph, const struct rule *rule, uint3
 static uint32_t op_canonical(const struct graph *graph, const uint32_t *twin, uint32_t tensor)
 {
 	uint32_t writer = graph->tensor[tensor].writer;
-	return writer == NONE || twin[writer] == NONE ? tensor : graph->writes.item[graph->writes.start[twin[writer]]];
+	return writer == NONE || twin[writer] == NONE ? tensor : graph_result(graph, twin[writer], 0);
 }
 
 /* A linear layer that is one of several on the same tensor views it anew. first, next: of a tensor its views, first
  * come first. */
 static uint32_t twin_of(const struct graph *graph, const uint32_t *twin, uint32_t op, uint32_t *first, uint32_t *next)
 {
-	uint32_t operand = op_canonical(graph, twin, graph->reads.item[graph->reads.start[op]]), *at = &first[operand];
-	const struct tensor *result = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
+	uint32_t operand = op_canonical(graph, twin, graph_operand(graph, op, 0)), *at = &first[operand];
+	const struct tensor *result = &graph->tensor[graph_result(graph, op, 0)];
 	for (; *at != NONE; at = &next[*at]) {
-		const struct tensor *other = &graph->tensor[graph->writes.item[graph->writes.start[*at]]];
+		const struct tensor *other = &graph->tensor[graph_result(graph, *at, 0)];
 		if (strcmp(graph->op[*at].type, graph->op[op].type) == 0 && other->dims == result->dims && result->shape &&
 			other->shape && memcmp(other->shape, result->shape, result->dims * sizeof *result->shape) == 0)
 			return *at;
@@ -126,7 +126,7 @@ static enum status block_costs_find_parts(const struct graph *graph, struct bloc
 {
 	HELD bool *MAKE(leads, graph->storages + (size_t)1);
 	NEED(leads);
-	for (uint32_t op = graph->ops; op-- > 0;) {
+	FOR_DOWN(op, graph->ops) {
 		bool sums = false;
 		FOR_ITEMS(written, &graph->writes, op)
 			sums |= work->gradient[graph->tensor[written].storage] || leads[graph->tensor[written].storage];
@@ -479,7 +479,7 @@ static int64_t uncast_bytes(const struct costing *costing, uint32_t s)
 	int64_t bytes = graph->storage[s].bytes;
 	if (op == NONE || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
 		return bytes;
-	uint32_t from = graph->reads.item[graph->reads.start[op]];
+	uint32_t from = graph_operand(graph, op, 0);
 	const struct storage *storage = &graph->storage[graph->tensor[from].storage];
 	bool same = !storage->persistent &&
 		block_costs_elements_of(graph, from) == block_costs_elements_of(graph, graph->storage[s].root);
@@ -576,7 +576,7 @@ static int64_t one_matrix(const struct costing *costing, uint32_t parameter)
 			return 0;
 	FOR_SPAN(i, graph->users.start, parameter)
 		multiplied |= costing->work->op[graph->users.item[i]].matrix;
-	for (uint32_t a = 0; a < mesh->axes && stacked > 1; a++) {
+	FOR_WHILE(a, mesh->axes, stacked > 1) {
 		int8_t on = costing->sharding->produced[root].on[a];
 		stacked /= on >= 0 && part[on].dim == 0 ? mesh->axis[a].size : 1;
 	}

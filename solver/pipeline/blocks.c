@@ -135,7 +135,7 @@ static void join_reruns(struct cutting *cutting)
 			uint32_t writer = graph->storage[blocks_storage_of(graph, read)].allocator,
 					 first = writer == NONE ? NONE : original_of(graph, writer);
 			bool told = first != NONE && csr_length(&graph->writes, first) > 0 &&
-				counts(cutting, blocks_storage_of(graph, graph->writes.item[graph->writes.start[first]]));
+				counts(cutting, blocks_storage_of(graph, graph_result(graph, first, 0)));
 			for (uint32_t b = told ? blocks->of[first] : blocks->of[original]; b < blocks->of[original]; b++)
 				blocks->joined[b] = true;
 		}
@@ -148,7 +148,7 @@ static void find_crossing(struct cutting *cutting)
 {
 	const struct graph *graph = cutting->graph;
 	struct blocks *blocks = cutting->blocks;
-	memset(blocks->crossing, 0xff, blocks->blocks * sizeof *blocks->crossing);
+	FILL_NONE(blocks->crossing, blocks->blocks);
 	FOR(s, graph->storages) {
 		if (!counts(cutting, s))
 			continue;
@@ -266,7 +266,7 @@ void blocks_owners(const struct graph *graph, uint32_t *owner)
 		owner[s] = graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE ? s : NONE;
 	/* a moment is read with its gradient before the op that writes the parameter: two walks back */
 	FOR_INT(pass, 3)
-		for (uint32_t op = graph->ops; op-- > 0;) {
+		FOR_DOWN(op, graph->ops) {
 			uint32_t of = graph->op[op].phase == PHASE_UPDATE ? blocks_owner(graph, owner, op) : NONE;
 			FOR_ITEMS(s, &graph->touches, op)
 				if (of != NONE && owner[s] == NONE && tensor_elements(&graph->tensor[graph->storage[s].root]) > 1)
@@ -297,7 +297,7 @@ static void place_gradients(struct cutting *cutting)
 	const struct graph *graph = cutting->graph;
 	struct blocks *blocks = cutting->blocks;
 	blocks_owners(graph, cutting->owner);
-	for (uint32_t op = graph->ops; op-- > 0;) {
+	FOR_DOWN(op, graph->ops) {
 		uint32_t of = NONE;
 		bool update = graph->op[op].phase == PHASE_UPDATE;
 		if (graph->op[op].phase == PHASE_FORWARD || (cutting->told[op] && !update))

@@ -122,12 +122,12 @@ static bool pipeline_check_adds_up(const struct check *check, uint32_t r, uint32
 static bool pipeline_check_is_sum(const struct check *check, uint32_t r, uint32_t tensor)
 {
 	const struct graph *graph = check->rank[r];
-	uint32_t root = graph->storage[graph->tensor[tensor].storage].root, maker = graph->tensor[root].writer, from = 0;
+	uint32_t root = graph_home(graph, tensor)->root, maker = graph->tensor[root].writer, from = 0;
 	uint32_t send = maker == NONE ? NONE : sender(check, r, maker, &from);
 	if (send == NONE || csr_length(&check->rank[from]->reads, send) != 1)
 		return graph->tensor[root].relation == RELATION_SUM || pipeline_check_adds_up(check, r, tensor);
 	return from != r &&
-		pipeline_check_is_sum(check, from, check->rank[from]->reads.item[check->rank[from]->reads.start[send]]);
+		pipeline_check_is_sum(check, from, graph_operand(check->rank[from], send, 0));
 }
 
 static bool pipeline_check_views(const struct graph *graph, uint32_t op, uint32_t s)
@@ -150,8 +150,8 @@ static enum status pipeline_check_op(struct check *check, uint32_t r, uint32_t i
 		csr_length(&graph->writes, id) != csr_length(&device->writes, of))
 		return pipeline_check_wrong(check, r, "is another op than the step's:", graph->op[id].name);
 	FOR(k, csr_length(&graph->reads, id)) {
-		uint32_t here = graph->reads.item[graph->reads.start[id] + k],
-				 wanted = device->reads.item[device->reads.start[of] + k];
+		uint32_t here = graph_operand(graph, id, k),
+				 wanted = graph_operand(device, of, k);
 		bool summand = false;
 		if (!stands_for(check, check->of[r][here], wanted, &summand))
 			return pipeline_check_wrong(check, r, "another operand than the step's is read by", graph->op[id].name);
@@ -174,15 +174,15 @@ static enum status check_added(struct check *check, uint32_t r, uint32_t id)
 	const struct op *op = &graph->op[id];
 	uint32_t of = NONE;
 	if (between_ranks(op, COLLECTIVE_ALL_REDUCE)) {
-		uint32_t tensor = graph->reads.item[graph->reads.start[id]];
+		uint32_t tensor = graph_operand(graph, id, 0);
 		check->reduced[check->of[r][tensor]] = true;
 		return OK;
 	}
 	if (between_ranks(op, COLLECTIVE_SEND) || between_ranks(op, COLLECTIVE_RECEIVE) || op->added == ADDED_FLUSH)
 		return OK;
 	if (accumulates(graph, id)) {
-		uint32_t sum = graph->reads.item[graph->reads.start[id]], what = graph->reads.item[graph->reads.start[id] + 1];
-		of = graph->writes.item[graph->writes.start[id]];
+		uint32_t sum = graph_operand(graph, id, 0), what = graph_operand(graph, id, 1);
+		of = graph_result(graph, id, 0);
 		check->part[r][of] = check->part[r][what] || check->part[r][sum];
 		if (same_storage(check->device, check->of[r][sum], check->of[r][what]) && check->of[r][of] == check->of[r][what]
 			&& graph->tensor[of].storage == graph->tensor[sum].storage)
@@ -207,7 +207,7 @@ static void find_reduced(struct check *check)
 	FOR(r, check->ranks)
 		FOR(id, check->rank[r]->ops)
 			if (between_ranks(&check->rank[r]->op[id], COLLECTIVE_ALL_REDUCE))
-				check->reduced[check->of[r][check->rank[r]->reads.item[check->rank[r]->reads.start[id]]]] = true;
+				check->reduced[check->of[r][graph_operand(check->rank[r], id, 0)]] = true;
 }
 
 /* ---- sums over ranks ---- */
@@ -221,7 +221,7 @@ static void mark_summands(const struct check *check, uint32_t r, uint32_t tensor
 	bool sum = writer != NONE && (accumulates(graph, writer) || between_ranks(&graph->op[writer], COLLECTIVE_RECEIVE));
 	uint32_t of = writer == NONE || sum ? NONE : graph_find_op(check->device, graph->op[writer].name);
 	if (writer != NONE && accumulates(graph, writer)) {
-		mark_summands(check, r, graph->reads.item[graph->reads.start[writer] + 1], marks);
+		mark_summands(check, r, graph_operand(graph, writer, 1), marks);
 		return;
 	}
 	bool through = of != NONE && check->runs[of] > 1 && csr_length(&graph->reads, writer) == 1;
@@ -257,7 +257,7 @@ static enum status check_reduction(struct check *check, const struct op *sum)
 	FOR(r, check->ranks) {
 		uint32_t op = graph_find_op(check->rank[r], sum->name);
 		if (op != NONE)
-			mark_summands(check, r, check->rank[r]->reads.item[check->rank[r]->reads.start[op]], marks);
+			mark_summands(check, r, graph_operand(check->rank[r], op, 0), marks);
 	}
 	return root != NONE && all_marked(check, root, marks)
 		? OK
@@ -268,7 +268,7 @@ static enum status check_reductions(struct check *check)
 {
 	enum status status = OK;
 	FOR(r, check->ranks)
-		for (uint32_t id = 0; id < check->rank[r]->ops && status == OK; id++)
+		FOR_WHILE(id, check->rank[r]->ops, status == OK)
 			if (between_ranks(&check->rank[r]->op[id], COLLECTIVE_ALL_REDUCE))
 				status = check_reduction(check, &check->rank[r]->op[id]);
 	return status;
@@ -300,8 +300,8 @@ static enum status check_received(const struct check *check, uint32_t r)
 		uint32_t send = sender(check, r, id, &from);
 		if (send == NONE || csr_length(&check->rank[from]->reads, send) != 1)
 			return pipeline_check_wrong(check, r, "nobody sends what is received by", graph->op[id].name);
-		uint32_t there = check->rank[from]->reads.item[check->rank[from]->reads.start[send]];
-		uint32_t here = csr_length(&graph->writes, id) == 1 ? graph->writes.item[graph->writes.start[id]]
+		uint32_t there = graph_operand(check->rank[from], send, 0);
+		uint32_t here = csr_length(&graph->writes, id) == 1 ? graph_result(graph, id, 0)
 			: graph->inplace[graph->inplace_start[id]].in;
 		received++;
 		if (!same_storage(check->device, check->of[r][here], check->of[from][there]) ||
@@ -349,7 +349,7 @@ static bool *pipeline_check_before(struct check *check, const struct graph *grap
 	if (!ROOM(&check->arena, marked, graph->ops))
 		return NULL;
 	marked[op] = true;
-	for (uint32_t id = op + 1; id-- > 0;)
+	FOR_DOWN(id, op + 1)
 		FOR_ITEMS(item, &graph->pred, id)
 			marked[item] |= marked[id];
 	return marked;
@@ -433,10 +433,10 @@ static enum status pipeline_check_waiting(struct check *check, uint32_t r)
 		 *updated = behind_updates(check, graph);
 	if (!on || !updated || (flush != NONE && !marked))
 		return fail_memory(check->error);
-	for (uint32_t op = 0; op < graph->ops && marked; op++)
+	FOR_WHILE(op, graph->ops, marked)
 		if ((graph->op[op].phase == PHASE_FORWARD || graph->op[op].phase == PHASE_BACKWARD) && !marked[op] &&
 			!updated[op] && csr_length(&graph->reads, op) > 0 &&
-			!pipeline_check_views(graph, op, graph->tensor[graph->reads.item[graph->reads.start[op]]].storage))
+			!pipeline_check_views(graph, op, graph->tensor[graph_operand(graph, op, 0)].storage))
 			return pipeline_check_wrong(check, r, "the copies in flight don't wait for", graph->op[op].name);
 	return pipeline_check_in_flight(check, r, on);
 }
@@ -464,7 +464,7 @@ static bool pipeline_check_start(struct check *check, const struct rules *rules)
 	for (uint32_t op = 0; fine && op < check->device->ops; op++)
 		check->adds[op] = (rules_traits(rules, check->device->op[op].type) & TRAIT_ADDITION) &&
 			csr_length(&check->device->reads, op) == 2 && csr_length(&check->device->writes, op) == 1;
-	for (uint32_t r = 0; r < check->ranks && fine; r++) {
+	FOR_WHILE(r, check->ranks, fine) {
 		check->of[r] = arena_alloc(&check->arena, check->rank[r]->tensors, sizeof **check->of);
 		check->part[r] = arena_alloc(&check->arena, check->rank[r]->tensors, sizeof **check->part);
 		check->copies[r] = arena_alloc(&check->arena, check->rank[r]->storages, sizeof **check->copies);
@@ -725,7 +725,7 @@ static void count_held(
 		}
 		top[3 * c] = LARGER(now[c].weight, top[3 * c]);
 		bool more = sum[0] > most[0] || (sum[0] == most[0] && (sum[1] > most[1] || (sum[1] == most[1] && sum[2] > most[2])));
-		for (uint32_t k = 0; k < of->chunks && more; k++)
+		FOR_WHILE(k, of->chunks, more)
 			at[k] = now[k];
 		if (more)
 			memcpy(most, sum, sizeof sum);
@@ -773,16 +773,16 @@ int64_t pipeline_check_time(const struct pipeline *pipeline, struct held *in_fli
 	struct in_flight *held = arena_alloc(&arena, 3 * (size_t)pipeline->chunks, sizeof *held);
 	int64_t time = -1;
 	if (playing.list && playing.end[0] && playing.end[1] && stage && held) {
-		for (uint32_t r = 0; r < pipeline->ranks && !pipeline->order; r++)
+		FOR_WHILE(r, pipeline->ranks, !pipeline->order)
 			list_rank(&playing, r);
 		if (pipeline->order)
 			COPY(playing.list, pipeline->order->slot, (size_t)pipeline->ranks * playing.slots);
 		if (all_in_order(&playing, stage))
 			time = pipeline_check_settle(&playing, cells);
-		for (uint32_t r = 0; r < pipeline->ranks && time >= 0; r++) {
+		FOR_WHILE(r, pipeline->ranks, time >= 0) {
 			struct in_flight *at = held + 2 * (size_t)pipeline->chunks;
 			count_held(&playing, r, held, at, &in_flight[r]);
-			for (uint32_t c = 0; c < pipeline->chunks && counts; c++)
+			FOR_WHILE(c, pipeline->chunks, counts)
 				counts[c * pipeline->ranks + (playing.folded && c % 2 ? pipeline->ranks - 1 - r : r)] = at[c];
 		}
 	}

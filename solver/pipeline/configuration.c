@@ -68,7 +68,7 @@ static int64_t transient_of(const struct config_model *model, const struct confi
 	const struct overheads *overheads, const uint32_t *first, uint32_t rank)
 {
 	int64_t most = 0, level = 0;
-	for (uint32_t chunk = config->chunks; chunk-- > 0;) {
+	FOR_DOWN(chunk, config->chunks) {
 		uint32_t piece = config_piece(config, rank, chunk);
 		most = larger_of(most, backward_most(model, config, overheads, first[piece], first[piece + 1], &level));
 	}
@@ -149,7 +149,7 @@ static void rank_memory(const struct config_model *model, const struct config *c
 		FOR_SPAN(b, first, piece) {
 			uint32_t with = model->terms->block[b].shared_with;
 			bool here = false;
-			for (uint32_t c = 0; c < config->chunks && with != NONE; c++)
+			FOR_WHILE(c, config->chunks, with != NONE)
 				here |= with >= first[config_piece(config, rank, c)] && with < first[config_piece(config, rank, c) + 1];
 			add_block(model, config, overheads, b, in_flight, with != NONE && !here, memory);
 		}
@@ -293,7 +293,7 @@ static bool configuration_cut(struct cutting *cutting, uint32_t *first)
 	if (cutting->best[(size_t)n * width + cutting->blocks] == INT64_MAX)
 		return false;
 	first[n] = cutting->blocks;
-	for (uint32_t k = n; k-- > 0;)
+	FOR_DOWN(k, n)
 		first[k] = cutting->from[(size_t)(k + 1) * width + first[k + 1]];
 	return true;
 }
@@ -312,7 +312,7 @@ static bool all_fit(const struct cutting *cutting, const uint32_t *first)
 static bool can_fit(const struct cutting *cutting)
 {
 	uint32_t begin = 0;
-	for (uint32_t k = 0; k < cutting->pieces && begin < cutting->blocks; k++) {
+	FOR_WHILE(k, cutting->pieces, begin < cutting->blocks) {
 		uint32_t end = begin;
 		while (end < cutting->blocks && configuration_fits(cutting, k, begin, end + 1))
 			end++;
@@ -545,7 +545,7 @@ static enum status schedule_time(const struct config *config, const struct piece
 	if (status == OK) {
 		*time = plan.time;
 		*counted = schedule_split(pipeline.schedule);
-		for (uint32_t k = 0; k < pipeline.ranks * pipeline.chunks && *counted; k++)
+		FOR_WHILE(k, pipeline.ranks * pipeline.chunks, *counted)
 			at_most[k] = (struct in_flight){ plan.at_most[k].input > 0 ? plan.at_most[k].input : 1,
 				plan.at_most[k].weight > 0 ? plan.at_most[k].weight : 1, plan.at_most[k].between };
 		pipeline_free(&plan);

@@ -50,7 +50,7 @@ static bool scatters_each(const struct finding *finding, uint32_t op)
 	const struct graph *graph = finding->graph;
 	const struct collective *said = graph->op[op].collective;
 	uint32_t writer = csr_length(&graph->reads, op) > 0
-		? graph->tensor[graph->reads.item[graph->reads.start[op]]].writer
+		? graph->tensor[graph_operand(graph, op, 0)].writer
 		: NONE;
 	bool each = false;
 	for (uint32_t a = 0; said && finding->sharding && a < finding->sharding->mesh.axes; a++)
@@ -140,7 +140,7 @@ static void pipeline_cut_place_ops(struct finding *finding)
 		cut->piece[op] = of == NONE ? 0 : finding->piece_of[finding->blocks->of[of]];
 	}
 	place_behind_updates(finding);
-	for (uint32_t op = graph->ops; op-- > 0;)
+	FOR_DOWN(op, graph->ops)
 		if (pipeline_cut_is_collective(graph, op))
 			place_collective(finding, op);
 	place_states(finding);
@@ -204,7 +204,7 @@ static void place_releases(struct finding *finding)
 	const struct graph *graph = finding->graph;
 	FOR(op, graph->ops) {
 		uint32_t read = op_releases(&graph->op[op]) && csr_length(&graph->reads, op) > 0
-			? graph->reads.item[graph->reads.start[op]]
+			? graph_operand(graph, op, 0)
 			: NONE;
 		uint32_t writer = read == NONE ? NONE : last_writer(finding, pipeline_cut_storage_of(graph, read), op);
 		if (writer != NONE)
@@ -219,8 +219,8 @@ static bool pipeline_cut_is_view(const struct graph *graph, uint32_t op)
 {
 	if (in_place(graph, op) || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
 		return false;
-	const struct tensor *from = &graph->tensor[graph->reads.item[graph->reads.start[op]]],
-						*to = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
+	const struct tensor *from = &graph->tensor[graph_operand(graph, op, 0)],
+						*to = &graph->tensor[graph_result(graph, op, 0)];
 	return to->alias != NONE && to->bytes == from->bytes;
 }
 
@@ -275,7 +275,7 @@ static void pipeline_cut_find_owners(struct finding *finding)
 	FOR(s, graph->storages)
 		finding->owner[s] = graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE ? s : NONE;
 	FOR_INT(pass, 3)
-		for (uint32_t op = graph->ops; op-- > 0;) {
+		FOR_DOWN(op, graph->ops) {
 			uint32_t of = finding->cut->side[op] == SIDE_UPDATE ? parameter_of(finding, op) : NONE;
 			FOR_ITEMS(s, &graph->touches, op)
 				if (of != NONE && finding->owner[s] == NONE && tensor_elements(&graph->tensor[graph->storage[s].root]) > 1)
@@ -300,7 +300,7 @@ static void gather_updates(struct finding *finding)
 	}
 	FOR(op, graph->ops) {
 		uint32_t read = finding->follows[op] && csr_length(&graph->reads, op) > 0
-			? graph->reads.item[graph->reads.start[op]]
+			? graph_operand(graph, op, 0)
 			: NONE;
 		if (read != NONE && graph->tensor[read].writer != NONE && cut->side[op] == SIDE_UPDATE)
 			cut->piece[op] = cut->piece[graph->tensor[read].writer];
@@ -350,7 +350,7 @@ static bool pipeline_cut_is_linear(const struct finding *finding, uint32_t op)
 /* Only one op reads what an op writes. */
 static bool read_once(const struct finding *finding, uint32_t op)
 {
-	uint32_t tensor = finding->graph->writes.item[finding->graph->writes.start[op]];
+	uint32_t tensor = graph_result(finding->graph, op, 0);
 	return csr_length(&finding->cut->readers, tensor) == 1;
 }
 
@@ -362,7 +362,7 @@ static void mark_sum(struct finding *finding, uint32_t tensor, uint32_t number)
 	uint32_t top = graph->tensor[tensor].writer;
 	cut->sums[top] = true;
 	cut->of_tied[top] = number;
-	for (uint32_t op = top + 1; op-- > 0;) {
+	FOR_DOWN(op, top + 1) {
 		if (!cut->sums[op] || cut->of_tied[op] != number)
 			continue;
 		FOR_ITEMS(read, &graph->reads, op) {
@@ -406,7 +406,7 @@ static void try_tied(struct finding *finding, uint32_t tensor, uint32_t paramete
 		if (!pipeline_cut_is_linear(finding, writer) || links == COUNT_OF(chain))
 			return;
 		chain[links++] = writer;
-		tensor = graph->reads.item[graph->reads.start[writer]];
+		tensor = graph_operand(graph, writer, 0);
 	}
 	bool sum = writer != NONE && cut->side[writer] == SIDE_BACKWARD && is_addition(finding, writer) &&
 		cut->of_tied[writer] == NONE;
@@ -440,9 +440,9 @@ static void pipeline_cut_find_tied(struct finding *finding)
 				parameter != NONE && cut->of_tied[writer] == NONE)
 				try_tied(finding, tensor, parameter);
 		}
-	for (uint32_t op = 0; op < graph->ops && cut->tieds > 0; op++) {
+	FOR_WHILE(op, graph->ops, cut->tieds > 0) {
 		uint32_t parameter = cut->side[op] == SIDE_UPDATE ? parameter_of(finding, op) : NONE;
-		for (uint32_t k = 0; k < cut->tieds && parameter != NONE; k++)
+		FOR_WHILE(k, cut->tieds, parameter != NONE)
 			if (cut->tied[k].parameter == parameter)
 				cut->of_tied[op] = k;
 	}
@@ -456,7 +456,7 @@ static uint32_t pipeline_cut_block_of(const struct finding *finding, uint32_t op
 	const struct graph *graph = finding->graph;
 	uint32_t of = pipeline_cut_is_collective(graph, op) ? NONE : op_of_whole(finding, op);
 	uint32_t writer = csr_length(&graph->reads, op) > 0
-		? graph->tensor[graph->reads.item[graph->reads.start[op]]].writer
+		? graph->tensor[graph_operand(graph, op, 0)].writer
 		: NONE;
 	if (of != NONE)
 		return finding->blocks->of[of];

@@ -6,7 +6,7 @@
 static void reduce_sum(const struct pipeline_cut *cut, uint32_t op, uint32_t rank, bool *runs, uint32_t *stands)
 {
 	const struct graph *graph = cut->graph;
-	uint32_t here = 0, result = graph->writes.item[graph->writes.start[op]], last = NONE;
+	uint32_t here = 0, result = graph_result(graph, op, 0), last = NONE;
 	FOR_ITEMS(tensor, &graph->reads, op) {
 		uint32_t writer = graph->tensor[tensor].writer;
 		bool part = cut->sums[writer] ? stands[tensor] != NONE : cut_rank(cut, writer) == rank;
@@ -39,7 +39,7 @@ static uint8_t first_use(const struct pipeline_cut *cut, uint32_t op, const bool
 			first = SMALLER(side[reader], first);
 		}
 	bool view = csr_length(&cut->graph->writes, op) == 1 &&
-		cut->graph->tensor[cut->graph->writes.item[cut->graph->writes.start[op]]].alias != NONE;
+		cut->graph->tensor[graph_result(cut->graph, op, 0)].alias != NONE;
 	if (!view && first == SIDE_UPDATE)    /* a gradient of constants is one for every microbatch */
 		first = SIDE_BACKWARD;
 	return used && first > cut->side[op] ? first : cut->side[op];
@@ -60,14 +60,14 @@ void pipeline_rank_ops(const struct pipeline_cut *cut, uint32_t rank, bool *runs
 		else
 			runs[op] = own && (!cut->anywhere[op] || !flow_needs(cut, readers, op));
 	}
-	for (uint32_t op = graph->ops; op-- > 0;)
+	FOR_DOWN(op, graph->ops)
 		FOR_ITEMS(read, &graph->reads, op) {
 			uint32_t tensor = runs[op] ? stands[read] : NONE,
 					 writer = tensor == NONE ? NONE : graph->tensor[tensor].writer;
 			if (writer != NONE && cut->anywhere[writer] && cut->of_tied[writer] == NONE)
 				runs[writer] = true;
 		}
-	for (uint32_t op = graph->ops; op-- > 0;)
+	FOR_DOWN(op, graph->ops)
 		side[op] = first_use(cut, op, runs, side);
 }
 
@@ -193,16 +193,16 @@ static enum status flow_look_at(struct flowing *flowing, uint32_t rank)
 {
 	const struct graph *graph = flowing->cut->graph;
 	enum status status = OK;
-	memset(flowing->seen, 0xff, graph->tensors * sizeof *flowing->seen);
-	memset(flowing->latest, 0xff, graph->storages * sizeof *flowing->latest);
+	FILL_NONE(flowing->seen, graph->tensors);
+	FILL_NONE(flowing->latest, graph->storages);
 	CLEAR(flowing->touched, graph->storages);
 	pipeline_rank_ops(flowing->cut, rank, flowing->runs, flowing->side, flowing->stands);
-	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
+	FOR_WHILE(op, graph->ops, status == OK) {
 		if (flowing->runs[op])
 			status = flow_receive(flowing, rank, op);
 		flow_note_writes(flowing, op);
 	}
-	for (uint32_t s = 0; s < graph->storages && status == OK; s++)
+	FOR_WHILE(s, graph->storages, status == OK)
 		if (flowing->touched[s])
 			status = receive_state(flowing, rank, s);
 	return status;
@@ -254,10 +254,9 @@ enum status pipeline_flow_find(const struct pipeline_cut *cut, struct pipeline_f
 	enum status status = ROOMS(&arena, graph->ops, flowing.runs, flowing.side) &&
 		ROOMS(&arena, graph->tensors, flowing.stands, flowing.seen) &&
 		ROOMS(&arena, graph->storages, flowing.touched, flowing.latest) ? OK : NO_MEMORY;
-	for (uint32_t rank = 0; rank < cut->ranks && status == OK; rank++)
+	FOR_WHILE(rank, cut->ranks, status == OK)
 		status = flow_look_at(&flowing, rank);
-	if (status == OK)
-		status = sort(&flowing);
+	THEN(status, sort(&flowing));
 	arena_free(&arena);
 	if (status == NO_MEMORY)
 		fail_memory(error);

@@ -42,7 +42,7 @@ static void send_activations(const struct config_model *model, const struct conf
 	uint32_t rank, const struct in_flight *at_most, struct rank_memory *memory)
 {
 	int64_t largest = 0;
-	for (uint32_t chunk = 0; chunk < config->chunks && host_share_sends(model, config, OFFLOAD_ACTIVATIONS); chunk++) {
+	FOR_WHILE(chunk, config->chunks, host_share_sends(model, config, OFFLOAD_ACTIVATIONS)) {
 		uint32_t piece = config_piece(config, rank, chunk),
 				 until = host_away_until(model, config, first[piece], first[piece + 1]);
 		struct in_flight in_flight = at_most ? at_most[piece] : config_in_flight(config, rank, chunk);

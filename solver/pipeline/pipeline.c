@@ -197,7 +197,7 @@ static void count_rank(const struct timing *timing, uint32_t rank, struct holdin
 		uint32_t pieces;
 		pipeline_take(slot, &held[slot->piece], &plan->piece_in_flight[slot->piece]);
 		uint64_t now = held_by(held, rank, pipeline->ranks, pipeline->chunks, plan->folded, &pieces);
-		for (uint32_t chunk = 0; chunk < pipeline->chunks && now > most; chunk++) {
+		FOR_WHILE(chunk, pipeline->chunks, now > most) {
 			uint32_t piece = rank_piece(rank, chunk, pipeline->ranks, plan->folded);
 			plan->at_most[piece] = (struct in_flight) { held[piece].input, held[piece].weight, held[piece].between };
 		}
@@ -323,21 +323,19 @@ enum status pipeline_play(
 	enum status status = pipeline->order
 		? OK
 		: schedule_possible(pipeline->schedule, pipeline->ranks, pipeline->chunks, pipeline->microbatches, error);
-	if (status == OK)
-		status = pipeline_begin(&timing, plan) ? list(pipeline, plan) : NO_MEMORY;
+	THEN(status, pipeline_begin(&timing, plan) ? list(pipeline, plan) : NO_MEMORY);
 	if (status == OK && !time_all(&timing)) {
 		*stuck = find_stuck(&timing);
 		status = refuse(error, "pipeline ranks wait for each other in this schedule");
 	}
-	for (uint32_t rank = 0; rank < pipeline->ranks && status == OK; rank++) {
+	FOR_WHILE(rank, pipeline->ranks, status == OK) {
 		int64_t work = 0;
 		FOR(i, plan->slots)
 			work += slots_of(plan, rank)[i].end - slots_of(plan, rank)[i].begin;
 		plan->ideal = LARGER(work, plan->ideal);
 		plan->time = LARGER(timing.free_at[rank], plan->time);
 	}
-	if (status == OK)
-		status = count_in_flight(&timing);
+	THEN(status, count_in_flight(&timing));
 	if (status != OK)
 		pipeline_free(plan);
 	return status;

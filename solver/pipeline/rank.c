@@ -189,7 +189,7 @@ static void reduce_tied(struct making *making)
 	bool *done;
 	if (!ROOM(&making->arena, done, graph->tensors))
 		stop(making, NO_MEMORY);
-	for (uint32_t op = 0; op < graph->ops && making->status == OK; op++)
+	FOR_WHILE(op, graph->ops, making->status == OK)
 		FOR_ITEMS(tensor, &graph->reads, op) {
 			uint32_t writer = graph->tensor[tensor].writer;
 			bool sum = making->runs[op] && making->side[op] == SIDE_UPDATE && writer != NONE &&
@@ -208,7 +208,7 @@ static struct op op_here(struct making *making, uint32_t id)
 {
 	const struct graph *graph = making->graph;
 	struct op op = graph->op[id];
-	uint32_t to = csr_length(&graph->writes, id) == 1 ? graph->writes.item[graph->writes.start[id]] : NONE;
+	uint32_t to = csr_length(&graph->writes, id) == 1 ? graph_result(graph, id, 0) : NONE;
 	uint32_t held = to != NONE && graph_in_host(graph, to) && csr_length(&graph->reads, id) == 1
 		? making->held[storage_of(making, to)]
 		: 0;
@@ -216,7 +216,7 @@ static struct op op_here(struct making *making, uint32_t id)
 	if (held < 2)
 		return op;
 	bool large = __builtin_mul_overflow(
-		held, graph->storage[storage_of(making, graph->reads.item[graph->reads.start[id]])].bytes, &bytes);
+		held, graph->storage[storage_of(making, graph_operand(graph, id, 0))].bytes, &bytes);
 	if (large || bytes > BYTES_MAX - making->in_host)
 		stop(making,
 			refuse(
@@ -259,7 +259,7 @@ static void rank_hold_back(struct making *making, uint32_t id, uint32_t op)
 		making->sink[making->sinks++] = (struct sink) { op, making->cut->piece[id] };
 	FOR_ITEMS(before, &graph->pred, id)
 		first &= !making->later[before];
-	for (uint32_t i = 0; i < making->sinks && first; i++)
+	FOR_WHILE(i, making->sinks, first)
 		if (making->sink[i].piece == making->cut->piece[id])
 			stop(making, draft_after(making->draft, op, making->sink[i].op));
 }
@@ -375,13 +375,13 @@ static void forward_and_backward(struct making *making)
 	bool *late;
 	if (!ROOM(&making->arena, late, graph->ops))
 		stop(making, NO_MEMORY);
-	for (uint32_t i = 0; i < making->flow->transfers && making->status == OK; i++) {
+	FOR_WHILE(i, making->flow->transfers, making->status == OK) {
 		const struct transfer *transfer = &making->flow->transfer[i];
 		uint32_t writer = transfer->state ? NONE : graph->tensor[transfer->tensor].writer;
 		if (writer != NONE && transfer->from == making->rank && transfer->side > making->side[writer])
 			late[transfer->reader] = true;
 	}
-	for (uint32_t i = 0; i < graph->ops && making->status == OK; i++) {
+	FOR_WHILE(i, graph->ops, making->status == OK) {
 		uint32_t op = making->sequence[i];
 		if (late[op])
 			send_late(making, op);
@@ -396,7 +396,7 @@ static void forward_and_backward(struct making *making)
 static void exchange_state(struct making *making)
 {
 	const struct pipeline_flow *flow = making->flow;
-	for (uint32_t i = 0; i < flow->transfers && making->status == OK; i++) {
+	FOR_WHILE(i, flow->transfers, making->status == OK) {
 		const struct transfer *transfer = &flow->transfer[i];
 		const struct tensor *tensor = &making->graph->tensor[transfer->tensor];
 		if (!transfer->state)
@@ -419,12 +419,12 @@ static void update(struct making *making)
 	const struct pipeline_flow *flow = making->flow;
 	making->updating = true;
 	reduce_tied(making);
-	for (uint32_t i = 0; i < flow->transfers && making->status == OK; i++) {
+	FOR_WHILE(i, flow->transfers, making->status == OK) {
 		uint32_t writer = graph->tensor[flow->transfer[i].tensor].writer;
 		if (flow->transfer[i].from == making->rank && !flow->transfer[i].state && making->side[writer] != SIDE_UPDATE)
 			rank_send(making, i);
 	}
-	for (uint32_t op = 0; op < graph->ops && making->status == OK; op++)
+	FOR_WHILE(op, graph->ops, making->status == OK)
 		if (making->runs[op] && making->side[op] == SIDE_UPDATE) {
 			rank_copy_op(making, op);
 			follow_op(making, op);
@@ -483,7 +483,7 @@ static bool put_in_sequence(struct making *making)
 		if (making->later[op] && last[k] != NONE && op < last[k])
 			continue;
 		making->sequence[at++] = op;
-		for (uint32_t before = 0; before < op && last[k] == op; before++)
+		FOR_WHILE(before, op, last[k] == op)
 			if (making->later[before] && cut->piece[before] == k)
 				making->sequence[at++] = before;
 	}
@@ -525,7 +525,7 @@ struct graph *pipeline_rank_graph(const struct pipeline_cut *cut, const struct p
 		pipeline_rank_ops(cut, rank, making.runs, making.side, making.stands);
 		if (!put_in_sequence(&making))
 			stop(&making, NO_MEMORY);
-		for (uint32_t i = 0; i < cut->graph->ops && making.status == OK; i++)
+		FOR_WHILE(i, cut->graph->ops, making.status == OK)
 			if (making.runs[making.sequence[i]])
 				waiting_note_uses(&making, making.sequence[i]);
 		waiting_note_sends(&making);
@@ -534,7 +534,7 @@ struct graph *pipeline_rank_graph(const struct pipeline_cut *cut, const struct p
 		waiting_end(&making);
 		update(&making);
 	}
-	for (uint32_t s = 0; s < cut->graph->storages && kept && making.status == OK; s++)
+	FOR_WHILE(s, cut->graph->storages, kept && making.status == OK)
 		for (uint32_t i = 0, tensor; (tensor = waiting_tensor(&making, s, &i)) != NONE;)
 			add_kept(&kept[making.holder[s]], (enum until)making.until[s], cut->graph->tensor[tensor].bytes);
 	if (error_set(error, making.status) == OK)

@@ -191,7 +191,7 @@ uint32_t waiting_tensor(const struct making *making, uint32_t s, uint32_t *i)
 		return (*i)++ == 0 && fills ? root : NONE;
 	}
 	while (*i < csr_length(&graph->members, s)) {
-		uint32_t member = graph->members.item[graph->members.start[s] + (*i)++];
+		uint32_t member = csr_at(&graph->members, s, (*i)++);
 		const struct transfer *transfer = transfer_here(making, member);
 		if (transfer && (transfer->side == SIDE_FORWARD || (making->until[s] == BETWEEN && transfer->side == SIDE_BACKWARD)))
 			return member;
@@ -216,9 +216,9 @@ void waiting_end(struct making *making)
 		.has_phase = true,
 		.has_module = true };
 	making->flush = made(making, draft_op(making->draft, &flush));
-	for (uint32_t i = 0; i < making->ended && making->status == OK; i++)
+	FOR_WHILE(i, making->ended, making->status == OK)
 		stop(making, draft_after(making->draft, making->flush, making->ends[i]));
-	for (uint32_t s = 0; s < graph->storages && making->status == OK; s++)
+	FOR_WHILE(s, graph->storages, making->status == OK)
 		for (uint32_t i = 0, tensor;
 			making->held[s] > 1 && making->status == OK && (tensor = waiting_tensor(making, s, &i)) != NONE;) {
 			uint32_t copies = other_copies(making, tensor, (int64_t)making->held[s] - 1);

@@ -16,7 +16,7 @@ enum status weight_ops_find(
 {
 	bool *MAKE(sums, graph->ops + (size_t)1);
 	NEED(sums);
-	for (uint32_t op = graph->ops; op-- > 0;) {
+	FOR_DOWN(op, graph->ops) {
 		weight[op] = sums[op] = false;
 		if (!backward[op])
 			continue;

@@ -21,9 +21,7 @@ struct change { int64_t time, bytes; };
 static int problems_check_by_time(const void *left, const void *right)
 {
 	const struct change *a = left, *b = right;
-	if (a->time != b->time)
-		return a->time < b->time ? -1 : 1;
-	return (a->bytes > b->bytes) - (a->bytes < b->bytes);
+	return COMPARE(a->time, b->time, COMPARE(a->bytes, b->bytes, 0));
 }
 
 /* The largest sum of usages at a moment: frees come before allocations of the same time. */
@@ -102,11 +100,7 @@ struct audit {
 static int problems_check_by_ends(const void *left, const void *right)
 {
 	const struct link *a = left, *b = right;
-	if (a->low != b->low)
-		return a->low < b->low ? -1 : 1;
-	if (a->high != b->high)
-		return a->high < b->high ? -1 : 1;
-	return (a->edge > b->edge) - (a->edge < b->edge);
+	return COMPARE(a->low, b->low, COMPARE(a->high, b->high, COMPARE(a->edge, b->edge, 0)));
 }
 
 static void audit_free(struct audit *audit)
@@ -154,7 +148,7 @@ static void add_loops(struct audit *audit)
 	const struct shard_problem *problem = audit->problem;
 	FOR(edge, problem->edges) {
 		uint32_t node = problem->from[edge], width = shard_strategies(problem, node);
-		for (uint32_t i = 0; i < width && node == problem->to[edge]; i++) {
+		FOR_WHILE(i, width, node == problem->to[edge]) {
 			int64_t cost = problem->pair[problem->table[edge] + (size_t)i * width + i];
 			audit->alive[problem->first[node] + i] &= cost < SHARD_FORBIDDEN;
 			audit->reduced[problem->first[node] + i] += (wide)cost * ((wide)1 << audit->certificate->shift);
@@ -319,7 +313,7 @@ static bool prune_merged(struct audit *audit)
 	bool changed = false;
 	FOR(i, audit->links) {
 		uint32_t edge = audit->link[i].edge, from = problem->from[edge], to = problem->to[edge];
-		for (uint32_t p = 0; p < shard_strategies(problem, from) && audit->parent[from] == audit->parent[to]; p++) {
+		FOR_WHILE(p, shard_strategies(problem, from), audit->parent[from] == audit->parent[to]) {
 			uint32_t at = problem->first[from] + p, q = audit->alive[at] ? of_root(audit, to, audit->map[at]) : NONE;
 			if (!audit->alive[at] || (q != NONE
 				&& problem->pair[problem->table[edge] + (size_t)p * shard_strategies(problem, to) + q] < SHARD_FORBIDDEN))
@@ -499,8 +493,7 @@ enum status shard_bound(const struct shard_problem *problem, const struct shard_
 	struct audit audit = { .problem = problem, .certificate = certificate, .control = control };
 	wide sum = 0;
 	enum status status = certificate_valid(problem, certificate, error);
-	if (status == OK)
-		status = audit_begin(&audit);
+	THEN(status, audit_begin(&audit));
 	if (status == OK) {
 		add_loops(&audit);
 		merge_all(&audit);
@@ -510,8 +503,7 @@ enum status shard_bound(const struct shard_problem *problem, const struct shard_
 		problems_check_gather(&audit);
 		status = problems_check_add_edges(&audit, &sum, error);
 	}
-	if (status == OK)
-		status = problems_check_add_nodes(&audit, &sum, error);
+	THEN(status, problems_check_add_nodes(&audit, &sum, error));
 	audit_free(&audit);
 	if (status == NO_MEMORY)
 		return fail_memory(error);

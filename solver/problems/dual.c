@@ -29,7 +29,7 @@ void shard_dual_price(const struct shard_model *model, const double *multiplier,
 		memcpy(priced + first, model->unary + first, width * sizeof *priced);
 		FOR_PIECES(piece, model, node) {
 			double price = before[piece->end] - before[piece->begin];
-			for (uint32_t p = 0; p < width && price > 0; p++)
+			FOR_WHILE(p, width, price > 0)
 				priced[first + p] += price * model->use[piece->base + p];
 		}
 	}
@@ -122,7 +122,7 @@ void shard_dual_pass(struct shard_dual *dual, double *part)
 		if (csr_length(&model->incident, node))
 			pass_node(dual, node, problems_dual_gather(dual, node), false, NULL);
 	double bound = model->slots ? -dual->before[model->slots] * model->limit : 0;
-	for (uint32_t node = model->nodes; node-- > 0;) {
+	FOR_DOWN(node, model->nodes) {
 		uint32_t width = shard_width(model, node);
 		double share = problems_dual_gather(dual, node), low = problems_dual_least(dual->total, width);
 		FOR(p, width)

@@ -152,7 +152,7 @@ static bool kill_inside(struct merging *merging)
 	bool killed = false;
 	for (uint32_t i = 0; i < merging->groups; i = group_end(merging, i)) {
 		uint32_t low = merging->group[i].low, high = merging->group[i].high;
-		for (uint32_t p = 0; p < shard_strategies(problem, low) && merge->cluster[low] == merge->cluster[high]; p++) {
+		FOR_WHILE(p, shard_strategies(problem, low), merge->cluster[low] == merge->cluster[high]) {
 			uint32_t at = problem->first[low] + p, q = merging->alive[at] ? with_member(merging, high, merge->member[at]) : NONE;
 			if (!merging->alive[at] || (q != NONE && merge_allowed(merging, i, p, q)))
 				continue;

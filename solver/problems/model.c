@@ -21,11 +21,7 @@ struct builder {
 static int problems_model_by_ends(const void *left, const void *right)
 {
 	const struct shard_group *a = left, *b = right;
-	if (a->low != b->low)
-		return a->low < b->low ? -1 : 1;
-	if (a->high != b->high)
-		return a->high < b->high ? -1 : 1;
-	return (a->edge > b->edge) - (a->edge < b->edge);
+	return COMPARE(a->low, b->low, COMPARE(a->high, b->high, COMPARE(a->edge, b->edge, 0)));
 }
 
 static enum status problems_model_find_groups(struct shard_model *model)
@@ -73,7 +69,7 @@ static void problems_model_prune(struct builder *builder)
 	const struct shard_problem *problem = builder->model->problem;
 	FOR(edge, problem->edges) {
 		uint32_t node = problem->from[edge], width = shard_strategies(problem, node);
-		for (uint32_t p = 0; p < width && node == problem->to[edge]; p++)
+		FOR_WHILE(p, width, node == problem->to[edge])
 			builder->alive[problem->first[node] + p] &=
 				problem->pair[problem->table[edge] + (size_t)p * width + p] < SHARD_FORBIDDEN;
 	}
@@ -139,7 +135,7 @@ static void sum_unary(struct shard_model *model)
 	}
 	FOR(edge, problem->edges) {
 		uint32_t from = problem->from[edge], to = problem->to[edge], node = model->node_of[from];
-		for (uint32_t p = 0; p < shard_width(model, node) && node == model->node_of[to]; p++)
+		FOR_WHILE(p, shard_width(model, node), node == model->node_of[to])
 			model->unary[model->first[node] + p] += (double)problem->pair[problem->table[edge]
 				+ (size_t)shard_original(model, from, p) * shard_strategies(problem, to) + shard_original(model, to, p)];
 	}
@@ -191,7 +187,7 @@ struct event { uint32_t slot, member; int sign; };
 static int by_slot(const void *left, const void *right)
 {
 	const struct event *a = left, *b = right;
-	return (a->slot > b->slot) - (a->slot < b->slot);
+	return COMPARE(a->slot, b->slot, 0);
 }
 
 /* Where members of a node that use memory begin and end to live. */
@@ -270,7 +266,7 @@ static enum status build_slots(struct builder *builder)
 	int64_t *begins, *ends;
 	NEED(ROOMS(&builder->arena, problem->nodes, begins, ends) && ROOM(&model->arena, model->moment, problem->nodes));
 	uint32_t count = 0;
-	for (uint32_t node = 0; node < problem->nodes && problem->limit >= 0; node++)
+	FOR_WHILE(node, problem->nodes, problem->limit >= 0)
 		if (problem->begin[node] < problem->end[node]) {
 			begins[count] = problem->begin[node];
 			ends[count++] = problem->end[node];
@@ -413,11 +409,7 @@ struct bundled { uint32_t low, high, group; };
 static int by_nodes(const void *left, const void *right)
 {
 	const struct bundled *a = left, *b = right;
-	if (a->low != b->low)
-		return a->low < b->low ? -1 : 1;
-	if (a->high != b->high)
-		return a->high < b->high ? -1 : 1;
-	return (a->group > b->group) - (a->group < b->group);
+	return COMPARE(a->low, b->low, COMPARE(a->high, b->high, COMPARE(a->group, b->group, 0)));
 }
 
 /* Groups between different nodes, by these nodes; groups between the same two problem nodes stay next to each other. */
@@ -493,16 +485,11 @@ enum status shard_model_build(struct shard_model *model, const struct shard_prob
 	*model = (struct shard_model) { .problem = problem, .nodes = problem->nodes, .limit = (double)problem->limit };
 	enum status status = ROOM(&builder.arena, builder.alive, problem->first[problem->nodes])
 			? problems_model_find_groups(model) : NO_MEMORY;
-	if (status == OK)
-		status = problems_model_settle(&builder);
-	if (status == OK)
-		status = problems_model_keep_strategies(&builder, error);
-	if (status == OK)
-		status = build_slots(&builder);
-	if (status == OK)
-		status = build_edges(&builder, control);
-	if (status == OK)
-		status = build_incidence(&builder);
+	THEN(status, problems_model_settle(&builder));
+	THEN(status, problems_model_keep_strategies(&builder, error));
+	THEN(status, build_slots(&builder));
+	THEN(status, build_edges(&builder, control));
+	THEN(status, build_incidence(&builder));
 	arena_free(&builder.arena);
 	return status == NO_MEMORY ? fail_memory(error) : status;
 }

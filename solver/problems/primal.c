@@ -217,7 +217,7 @@ void shard_primal_solve(struct shard_primal *primal, const double *cost, uint32_
 				primal_add_row(value, shard_rows(model, edge, node) + (size_t)primal->choice[other] * width, width);
 		}
 	}
-	for (uint32_t i = count; i-- > 0;)
+	FOR_DOWN(i, count)
 		if (primal->parent[primal->order[i]] != NONE)
 			rise(primal, primal->order[i], primal->parent[primal->order[i]]);
 	FOR(i, count) {

@@ -90,7 +90,7 @@ static enum status problems_search_begin(struct search *search, struct shard_dua
 	size_t pairs = 0;
 	*search = (struct search) { .model = model, .choice = choice, .best = cost };
 	ROOM(arena, search->start, model->edges);
-	for (uint32_t edge = 0; edge < model->edges && search->start; edge++) {
+	FOR_WHILE(edge, model->edges, search->start) {
 		search->start[edge] = pairs;
 		pairs += (size_t)shard_width(model, model->tail[edge]) * shard_width(model, model->head[edge]);
 	}
@@ -207,8 +207,7 @@ static enum status shard_search(
 {
 	struct search search = { 0 };
 	enum status status = problems_search_begin(&search, dual, choice, *cost);
-	if (status == OK)
-		status = problems_search_run(&search, branches, control);
+	THEN(status, problems_search_run(&search, branches, control));
 	if (status != NO_MEMORY)
 		*cost = search.best;
 	arena_free(&search.arena);
@@ -352,7 +351,7 @@ static void problems_step(struct shard_run *run)
 		run->subgradient[slot] = away / scale;
 	}
 	double gap = target > dual->bound ? target - dual->bound : 1e-3 * fabs(dual->bound);
-	for (uint32_t slot = 0; slot < slots && norm > 0; slot++)
+	FOR_WHILE(slot, slots, norm > 0)
 		dual->multiplier[slot] = fmax(0, dual->multiplier[slot] + run->relaxation * gap / norm * run->subgradient[slot]);
 }
 
@@ -390,7 +389,7 @@ static void problems_pass(struct shard_run *run)
 {
 	uint32_t passes = run->steps == 0 && run->options->passes > DUAL_PASSES ? run->options->passes : DUAL_PASSES;
 	double before = -(double)HUGE_VAL;
-	for (uint32_t i = 0; i < passes && (i == 0 || control_status(run->control) != CANCELLED); i++) {
+	FOR_WHILE(i, passes, (i == 0 || control_status(run->control) != CANCELLED)) {
 		shard_dual_pass(&run->dual, NULL);
 		if (i >= DUAL_PASSES && run->dual.bound - before < FIRST_RISE * fabs(run->dual.bound))
 			return;
@@ -479,17 +478,14 @@ enum status shard_solve(const struct shard_problem *problem, const struct shard_
 	uint64_t limit = control->limit;
 	if (control->limit == 0 || control->ticks + options->effort < control->limit)
 		control->limit = control->ticks + options->effort;
-	if (status == OK)
-		status = run_begin(&run);
+	THEN(status, run_begin(&run));
 	if (status == OK) {
 		status = problems_improve(&run);
 		if (status == OK && run.searched && !problems_found(&run))
 			status = fail(error, INFEASIBLE, "no choice is within the usage limit");
 	}
-	if (status == OK)
-		status = problems_take_bound(&run);
-	if (status == OK)
-		status = problems_take_choice(&run);
+	THEN(status, problems_take_bound(&run));
+	THEN(status, problems_take_choice(&run));
 	if (status == OK && run.searched && plan->bound < plan->cost) {
 		plan->bound = plan->cost;
 		plan->searched = true;

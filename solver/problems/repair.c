@@ -45,11 +45,7 @@ void shard_primal_move(struct shard_primal *primal, uint32_t node, uint32_t from
 static int by_worth(const void *left, const void *right)
 {
 	const struct candidate *a = left, *b = right;
-	if (a->value != b->value)
-		return a->value < b->value ? -1 : 1;
-	if (a->weight != b->weight)
-		return a->weight < b->weight ? -1 : 1;
-	return (a->strategy > b->strategy) - (a->strategy < b->strategy);
+	return COMPARE(a->value, b->value, COMPARE(a->weight, b->weight, COMPARE(a->strategy, b->strategy, 0)));
 }
 
 /* Strategies better than the node's own, or as good and lighter, the best first. */
@@ -77,7 +73,7 @@ static bool problems_repair_improve(struct shard_primal *primal, uint32_t node)
 	struct candidate *candidate = primal->candidate;
 	uint32_t count = problems_repair_list_candidates(primal, node, candidate);
 	before = primal->value[now];
-	for (uint32_t k = 0; k < pieces && count > 0; k++)
+	FOR_WHILE(k, pieces, count > 0)
 		primal->room[k] = model->use[piece[k].base + now] + shard_slack_least(primal->slack, piece[k].begin, piece[k].end);
 	FOR(i, count) {
 		uint32_t p = candidate[i].strategy, k = 0;
@@ -102,7 +98,7 @@ void shard_primal_polish(struct shard_primal *primal)
 	bool changed = true;
 	shard_primal_load(primal);
 	shard_slack_set(primal->slack, primal->load, model->limit);
-	for (uint32_t round = 0; round < POLISH_ROUNDS && changed; round++) {
+	FOR_WHILE(round, POLISH_ROUNDS, changed) {
 		changed = false;
 		shard_shuffle(primal->shuffled, model->nodes, &primal->random);
 		FOR(i, model->nodes)

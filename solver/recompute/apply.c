@@ -241,7 +241,7 @@ static void follow_fetch(struct apply *apply, uint32_t op)
 		uint32_t writer = graph->tensor[tensor].writer;
 		if (writer != NONE && apply->step->view[writer])
 			continue;
-		apply->tensor[tensor] = apply->tensor[graph->writes.item[graph->writes.start[op]]];
+		apply->tensor[tensor] = apply->tensor[graph_result(graph, op, 0)];
 		apply->of[tensor] = apply->instance[storage];
 	}
 }
@@ -293,7 +293,7 @@ static void apply_run_again(struct apply *apply, uint32_t op, uint64_t bits)
 		fine = fine && draft_read(draft, copy, apply->tensor[item]) == OK;
 	if (fine && apply->saved[op] != NONE)
 		fine = draft_read(draft, copy, apply->saved[op]) == OK;
-	uint32_t mask = apply->step->mask[op] == NONE ? NONE : graph->writes.item[graph->writes.start[op] + 1];
+	uint32_t mask = apply->step->mask[op] == NONE ? NONE : graph_result(graph, op, 1);
 	if (fine && mask != NONE)
 		fine = draft_read(draft, copy, apply->tensor[mask]) == OK;
 	for (uint32_t i = graph->inplace_start[op]; fine && i < graph->inplace_start[op + 1]; i++) {
@@ -334,9 +334,9 @@ struct graph *recompute_build(const struct recompute_replay *replay, const uint8
 	};
 	struct graph *result = NULL;
 	bool fine = apply_prepare(&apply);
-	for (uint32_t i = 0; i < replay->length && fine; i++)
+	FOR_WHILE(i, replay->length, fine)
 		apply.again[replay->run[i] / 2] |= replay->run[i] & 1;
-	for (uint32_t i = 0; i < replay->length && fine && apply.build.status == OK; i++) {
+	FOR_WHILE(i, replay->length, fine && apply.build.status == OK) {
 		if (replay->run[i] & 1)
 			apply_run_again(&apply, replay->run[i] / 2, replay->stays[i]);
 		else
@@ -347,9 +347,8 @@ struct graph *recompute_build(const struct recompute_replay *replay, const uint8
 	if (fine)
 		build_copy_control(&apply.build, step->graph, apply.op);
 	enum status status = fine ? apply.build.status : NO_MEMORY;
-	if (status == OK)
-		status = draft_describe(
-			apply.build.draft, step->graph->name, step->graph->source, step->graph->extra, &step->graph->about);
+	THEN(status, draft_describe( apply.build.draft, step->graph->name, step->graph->source, step->graph->extra,
+		&step->graph->about));
 	if (status == OK)
 		result = graph_build(apply.build.draft, error);
 	else
@@ -364,7 +363,7 @@ enum status recompute_order_back(
 {
 	uint32_t count = 0;
 	HELD bool *MAKE(there, step->ops);
-	for (uint32_t i = 0; i < graph->ops && there; i++) {
+	FOR_WHILE(i, graph->ops, there) {
 		uint32_t op = graph_find_op(step->graph, graph->op[order[i]].name);
 		if (op != NONE && !there[op]) {
 			there[op] = true;

@@ -28,7 +28,7 @@ static bool base_order_place(struct recompute_base *base, const uint32_t *order)
 	const struct recompute_step *step = base->step;
 	uint32_t *MAKE(stack, step->ops), count = 0;
 	HELD bool *MAKE(placed, step->ops);
-	for (uint32_t i = 0; i < step->ops && stack && placed; i++) {
+	FOR_WHILE(i, step->ops, stack && placed) {
 		if (placed[order[i]] || (step->view[order[i]] && csr_length(&step->graph->succ, order[i]) > 0))
 			continue;
 		uint32_t depth = 0;
@@ -168,7 +168,7 @@ static void find_asked(struct recompute_base *base)
 	const struct csr *const made[] = { &step->makes, &step->changes };
 	FOR(s, step->storages)
 		base->asked[s] = NONE;
-	for (uint32_t op = step->ops; op-- > 0;) {
+	FOR_DOWN(op, step->ops) {
 		uint32_t position = step->forward[op] ? NONE : base->position[op];
 		FOR_INT(k, step->forward[op] ? 2 : 0)
 			FOR_ITEMS(s, made[k], op)
@@ -186,7 +186,7 @@ static void find_gaps(struct recompute_base *base)
 	const struct recompute_step *step = base->step;
 	FOR(s, step->storages)
 		base->until[s] = step->saved[s] ? base->first_read[s] : NONE;
-	for (uint32_t op = step->ops; op-- > 0;) {
+	FOR_DOWN(op, step->ops) {
 		uint32_t earliest = NONE;
 		if (!step->forward[op] || step->view[op])
 			continue;
@@ -211,7 +211,7 @@ static bool find_dominated(struct recompute_base *base)
 {
 	const struct recompute_step *step = base->step;
 	HELD int64_t *MAKE(made, step->storages);
-	for (uint32_t op = 0; op < step->ops && made; op++) {
+	FOR_WHILE(op, step->ops, made) {
 		int64_t bytes = 0;
 		if (!step->forward[op] || step->view[op])
 			continue;
@@ -220,7 +220,7 @@ static bool find_dominated(struct recompute_base *base)
 		FOR_ITEMS(read, &step->reads, op)
 			made[read] += bytes;
 	}
-	for (uint32_t s = 0; s < step->storages && made; s++)
+	FOR_WHILE(s, step->storages, made)
 		base->dominated[s] = step->droppable[s] && !step->saved[s] && made[s] <= step->bytes[s];
 	return made != NULL;
 }
@@ -239,7 +239,7 @@ static bool base_order_list_readers(struct recompute_base *base)
 	uint32_t count = step->readers.start[step->storages], *MAKE(row, count),
 			 *item = mem_alloc(count, sizeof *item);
 	bool fine = row && item;
-	for (uint32_t s = 0; s < step->storages && fine; s++)
+	FOR_WHILE(s, step->storages, fine)
 		FOR_ROW(i, &step->readers, s) {
 			row[i] = s;
 			item[i] = base->position[step->readers.item[i]];
@@ -388,7 +388,7 @@ static bool is_valid(const struct earliest *earliest, uint32_t *position)
 	bool valid = earliest->count == graph->ops;
 	FOR(i, earliest->count)
 		position[earliest->order[i]] = i;
-	for (uint32_t op = 0; op < graph->ops && valid; op++)
+	FOR_WHILE(op, graph->ops, valid)
 		FOR_ITEMS(before, &graph->pred, op)
 			valid &= position[before] < position[op];
 	return valid;
@@ -403,7 +403,7 @@ enum status recompute_order_early(const struct recompute_step *step, bool casts,
 	if (fine && any)
 		run_early(&earliest);
 	bool valid = fine && any && is_valid(&earliest, earliest.missing);
-	for (uint32_t op = 0; op < step->ops && !casts && !valid; op++)
+	FOR_WHILE(op, step->ops, !casts && !valid)
 		order[op] = op;
 	arena_free(&earliest.arena);
 	return !fine ? NO_MEMORY : casts && !valid ? INFEASIBLE : OK;

@@ -87,7 +87,7 @@ static void recompute_bound_find_held(
 	const struct recompute_step *loose = &bounds->loose;
 	int64_t most = 0, last = 0;
 	turn->held = 1;
-	for (uint32_t one = 0; one < loose->storages && loose->copies && after[loose->flush]; one++) {
+	FOR_WHILE(one, loose->storages, loose->copies && after[loose->flush]) {
 		int64_t held = turn->needed[one] && turn->priced[one] && loose->bytes[one] > 0
 			? recompute_kept_bytes(loose, one) / loose->bytes[one]
 			: 0,
@@ -187,7 +187,7 @@ enum status recompute_bounds_new(
 		forward[o] |= bounds->pass[o] = input->forward ? input->forward[o] : graph->op[o].phase == PHASE_FORWARD;
 	fine = fine && recompute_step_find(&early, &bounds->loose) == OK
 		&& recompute_network_new(&bounds->loose, true, &bounds->network) == OK;
-	for (uint32_t i = 0; i < count && fine; i++)
+	FOR_WHILE(i, count, fine)
 		if (!forward[op[i]])
 			fine = recompute_bound_find_turn(input, bounds, op[i], stack, before, after);
 	return fine ? OK : NO_MEMORY;
@@ -274,7 +274,7 @@ static int64_t wanted_bytes(const struct recompute_bounds *bounds, const struct 
 {
 	const struct recompute_step *loose = &bounds->loose;
 	int64_t bytes = 0;
-	for (uint32_t s = 0; s < loose->storages && turn->granule > 0; s++)
+	FOR_WHILE(s, loose->storages, turn->granule > 0)
 		bytes += turn->needed[s] && turn->priced[s]
 			? recompute_bound_rounded(turn, room, recompute_bound_weight(bounds, turn, s))
 			: 0;
@@ -363,7 +363,7 @@ static enum status recompute_bound_keep_flow(
 			out[flow_from(flow, arc)] += flow_on(flow, arc);
 			out[flow->to[arc]] -= flow_on(flow, arc);
 		}
-	for (uint32_t node = 0; node < network->runs && fine; node++)
+	FOR_WHILE(node, network->runs, fine)
 		if (out[node] > 0) /* what flows out of a source did not come in by an arc */
 			certificate->arc[certificate->arcs++] = (struct recompute_arc){ RECOMPUTE_ARC_START, owner[node], NONE,
 				NONE, out[node] };
@@ -441,7 +441,7 @@ static enum status round_sizes(
 		: list_granules(bounds, turn, granule);
 	enum status status = OK;
 	int64_t plain = *price;
-	for (uint32_t i = 0; i < count && status == OK; i++) {
+	FOR_WHILE(i, count, status == OK) {
 		int64_t other = 0, value = 0;
 		struct line line;
 		turn->granule = granule[i];
@@ -497,8 +497,7 @@ enum status recompute_bound(struct recompute_bounds *bounds, int64_t cap, struct
 		return INFEASIBLE;
 	if (bounds->turn[at].wanted > room_of(&bounds->turn[at], cap))
 		status = climb(bounds, &bounds->turn[at], room_of(&bounds->turn[at], cap), control, &price, &best);
-	if (status == OK)
-		status = recompute_bound_try_all(bounds, cap, price > 0 ? price : RECOMPUTE_PRICE_UNIT, control);
+	THEN(status, recompute_bound_try_all(bounds, cap, price > 0 ? price : RECOMPUTE_PRICE_UNIT, control));
 	for (int round = 0; round < REFINED && status == OK; round++) {
 		uint32_t next = bound_next_turn(bounds, at, price > 0 ? best / 2 : INT64_MIN / 2);
 		if (next == NONE || bounds->turn[next].wanted <= room_of(&bounds->turn[next], cap))

@@ -159,7 +159,7 @@ static uint32_t mask_storage(const struct claim *proof, uint32_t op)
 		return NONE;
 	mask = graph->tensor[graph->writes.item[first + 1]].storage;
 	if (graph->storage[mask].allocator != op ||
-		graph->storage[graph->tensor[graph->writes.item[first]].storage].allocator != op ||
+		graph_home(graph, graph->writes.item[first])->allocator != op ||
 		overwritten_after(proof, op, mask))
 		return NONE;
 	FOR_SPAN(i, graph->inplace_start, op)

@@ -42,7 +42,7 @@ void recompute_dual_profile(const struct recompute_base *base, const int64_t *fi
 				profile[base->until[s] + 1] -= step->bytes[s];
 		}
 	int64_t more = 0, copies = 0;
-	for (uint32_t s = 0; s < step->storages && step->copies; s++)
+	FOR_WHILE(s, step->storages, step->copies)
 		copies += step->droppable[s] && kept[s] ? step->copies[s] : 0;
 	FOR(i, step->ops) {
 		more += profile[i] +

@@ -50,9 +50,7 @@ struct coloured { uint64_t colour; uint32_t storage; };
 static int recompute_fold_by_colour(const void *left, const void *right)
 {
 	const struct coloured *a = left, *b = right;
-	if (a->colour != b->colour)
-		return a->colour < b->colour ? -1 : 1;
-	return a->storage < b->storage ? -1 : a->storage > b->storage;
+	return COMPARE(a->colour, b->colour, COMPARE(a->storage, b->storage, 0));
 }
 
 enum status recompute_fold_find(const struct recompute_step *step, struct recompute_fold *fold)

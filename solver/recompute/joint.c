@@ -59,7 +59,7 @@ static void joint_add_op(const struct graph *graph, const bool *forward, const s
 		node.bytes += joint_bytes_of(graph, written);
 		of_tensor[written] = joint->nodes;
 		node.tensor = results == 1 ? written : NONE;
-		node.leaves |= graph->storage[graph->tensor[written].storage].live_out;
+		node.leaves |= graph_home(graph, written)->live_out;
 	}
 	of_op[op] = joint->nodes;
 	joint->node[joint->nodes++] = node;
@@ -72,7 +72,7 @@ static void joint_add_op(const struct graph *graph, const bool *forward, const s
 			.forward = forward[op],
 			.item = true,
 			.generated = true,
-			.leaves = graph->storage[graph->tensor[tensor].storage].live_out };
+			.leaves = graph_home(graph, tensor)->live_out };
 	}
 }
 
@@ -81,13 +81,13 @@ static enum status joint_add_edges(
 {
 	uint32_t pairs = 0, most = graph->reads.start[graph->ops] + joint->nodes;
 	HELD uint32_t *MAKE(from, most), *MAKE(to, most);
-	for (uint32_t op = 0; op < graph->ops && from && to; op++)
+	FOR_WHILE(op, graph->ops, from && to)
 		FOR_ITEMS(read, &graph->reads, op)
 			if (of_tensor[read] != NONE) {
 				from[pairs] = of_tensor[read];
 				to[pairs++] = of_op[op];
 			}
-	for (uint32_t n = 0; n < joint->nodes && from && to; n++)
+	FOR_WHILE(n, joint->nodes, from && to)
 		if (joint->node[n].item) {
 			from[pairs] = of_op[joint->node[n].op];
 			to[pairs++] = n;
@@ -99,7 +99,7 @@ static enum status joint_add_edges(
 
 static void joint_measure(struct joint *joint)
 {
-	for (uint32_t n = joint->nodes; n-- > 0;) {
+	FOR_DOWN(n, joint->nodes) {
 		struct joint_node *node = &joint->node[n];
 		node->distance = node->forward ? JOINT_FAR : 0;
 		FOR_ITEMS(user, &joint->users, n) {
@@ -115,7 +115,7 @@ enum status joint_find(const struct graph *graph, const bool *forward, const str
 	ROOM(&joint->arena, joint->node, (size_t)graph->tensors + graph->ops);
 	HELD uint32_t *MAKE(of_op, graph->ops), *MAKE(of_tensor, graph->tensors);
 	NEED(joint->node && of_op && of_tensor);
-	memset(of_tensor, 0xff, graph->tensors * sizeof *of_tensor);
+	FILL_NONE(of_tensor, graph->tensors);
 	add_inputs(graph, forward, joint, of_tensor);
 	FOR(op, graph->ops)
 		joint_add_op(graph, forward, rules, op, joint, of_op, of_tensor);
@@ -337,7 +337,7 @@ static enum status recompute_joint_cut(
 	status = status == OK ? flow_maximise(&flow, side, control, &value) : status;
 	if (status == OK)
 		reach_sink(&flow, 2 * joint->nodes, reaches);
-	for (uint32_t n = 0; n < joint->nodes && status == OK; n++)
+	FOR_WHILE(n, joint->nodes, status == OK)
 		saved[n] = joint->node[n].forward && !reaches[2 * n] && reaches[2 * n + 1];
 	flow_free(&flow);
 	return status;
@@ -353,7 +353,7 @@ enum status joint_cut(const struct joint *joint, const struct joint_bans *bans, 
 		.mark = mem_alloc(joint->nodes + 1, sizeof *banning.mark) };
 	enum status status = banning.scratch && banning.mark ? OK : NO_MEMORY;
 	CLEAR(banned, joint->nodes);
-	for (uint32_t n = 0; n < joint->nodes && status == OK; n++)
+	FOR_WHILE(n, joint->nodes, status == OK)
 		if (joint->node[n].forward && banned_alone(joint, bans, n, banning.scratch))
 			ban(&banning, n);
 	if (status == OK && bans->far_apart)

@@ -29,7 +29,7 @@ static void late_updates_find_asked(struct late *late)
 			if (!is_update(late, reader) && at > late->asked[s])
 				late->asked[s] = at;
 		}
-	for (uint32_t op = step->ops; op-- > 0;) {
+	FOR_DOWN(op, step->ops) {
 		uint32_t last = 0;
 		if (!step->forward[op] || step->view[op])
 			continue;
@@ -79,7 +79,7 @@ static bool find_until(struct late *late, const uint32_t *last)
 				late->until[after] > late->until[op])
 				late->until[op] = late->until[after];
 	}
-	for (uint32_t i = 0; i < step->ops && some; i++) /* and what needs them stays behind */
+	FOR_WHILE(i, step->ops, some) /* and what needs them stays behind */
 		FOR_ITEMS(item, &graph->succ, late->order[i])
 			if (is_update(late, item) && late->until[late->order[i]] > late->until[item])
 				late->until[item] = late->until[late->order[i]];
@@ -111,7 +111,7 @@ bool recompute_updates_late(const struct recompute_step *step, uint32_t *order)
 	uint32_t *last = NULL, *list = NULL, *moved = NULL;
 	bool fine = ROOMS(&arena, step->ops, late.position, late.until, moved) &&
 		ROOMS(&arena, step->storages, late.asked, last) && ROOM(&arena, list, step->ops + 1u);
-	for (uint32_t i = 0; i < step->ops && fine; i++)
+	FOR_WHILE(i, step->ops, fine)
 		late.position[order[i]] = i;
 	if (fine) {
 		late_updates_find_asked(&late);

@@ -189,7 +189,7 @@ enum status recompute_windows_find(const struct recompute_step *step, const stru
 		while (scheduling.count > 0 && (scheduling.count > most || (fails = schedule(&scheduling)) != NONE))
 			recompute_offload_leave_out(&scheduling, scheduling.count > most ? scheduling.count - 1 : fails);
 	}
-	for (uint32_t i = 0; i < scheduling.count && fine; i++)
+	FOR_WHILE(i, scheduling.count, fine)
 		window[(*count)++] = (struct offload_window){ scheduling.moved[i].storage, scheduling.moved[i].gone,
 			scheduling.moved[i].back };
 	arena_free(&scheduling.arena);
@@ -201,9 +201,9 @@ enum status recompute_reruns_of(struct recompute_solver *solver, const uint8_t *
 	const struct recompute_step *step = &solver->step;
 	const struct recompute_replay *replay = &solver->replay;
 	CLEAR(reruns->later, step->ops);
-	memset(reruns->first, 0xff, step->storages * sizeof *reruns->first);
+	FILL_NONE(reruns->first, step->storages);
 	TRY(recompute_play_all(&solver->replay, &solver->base[1], state));
-	for (uint32_t i = 0; i < replay->length && replay->valid; i++) {
+	FOR_WHILE(i, replay->length, replay->valid) {
 		uint32_t op = replay->run[i] / 2, before = solver->base[1].order[replay->at[i]];
 		if (!(replay->run[i] & 1))
 			continue;

@@ -20,7 +20,7 @@ enum status recompute_replay_new(const struct recompute_step *step, struct recom
 		replay->loose = replay->late + step->storages;
 		replay->seed = replay->loose + step->storages;
 	}
-	for (uint32_t s = 0; s < step->storages && fine; s++)
+	FOR_WHILE(s, step->storages, fine)
 		if (step->graph->storage[s].live_out)
 			replay->out[replay->outs++] = s;
 	return fine ? OK : NO_MEMORY;
@@ -275,7 +275,7 @@ static void find_needed(struct play *play)
 	bool *needed = play->replay->needed;
 	FOR(s, step->storages)
 		needed[s] = step->saved[s] && anew(play, s);
-	for (uint32_t op = step->ops; op-- > 0;) {
+	FOR_DOWN(op, step->ops) {
 		bool again = false;
 		if (!step->forward[op] || step->view[op])
 			continue;
@@ -317,7 +317,7 @@ static void recompute_replay_bring_back(struct play *play, uint32_t reader)
 			depth--;
 			continue;
 		}
-		uint32_t op = step->writers.item[step->writers.start[want.storage] + replay->version[want.storage]];
+		uint32_t op = csr_at(&step->writers, want.storage, replay->version[want.storage]);
 		uint32_t more = push_reads(play, op, depth);
 		if (more == depth && replay->version[want.storage] > 0)
 			more = push_before(play, op, depth);
@@ -412,9 +412,9 @@ static void recompute_replay_reset(struct recompute_replay *replay)
 	replay->instances = 0;
 	replay->past.order = 0;
 	replay->past.changes = 0;
-	memset(replay->current, 0xff, step->storages * sizeof *replay->current);
+	FILL_NONE(replay->current, step->storages);
 	CLEAR(replay->version, step->storages);
-	memset(replay->seed, 0xff, step->ops * sizeof *replay->seed);
+	FILL_NONE(replay->seed, step->ops);
 	if (step->copies)
 		CLEAR(replay->late, step->storages);
 }

@@ -58,7 +58,7 @@ static uint32_t add_fullest(const struct recompute_solver *solver, const int64_t
 		FOR(i, solver->step.ops) {
 			enum phase phase = solver->step.graph->op[base->order[i]].phase;
 			bool listed = phase == PHASE_FORWARD || (phase == PHASE_BACKWARD) != backward || solver->step.view[base->order[i]];
-			for (uint32_t j = 0; j < count && !listed; j++)
+			FOR_WHILE(j, count, !listed)
 				listed = list[j] == base->order[i];
 			if (!listed && (best == NONE || profile[i] > profile[best]))
 				best = i;
@@ -84,7 +84,7 @@ static enum status find_bounds(const struct recompute_input *input, struct recom
 			late += step->graph->op[op].phase == PHASE_BACKWARD && !step->view[op];
 		for (uint32_t op = 0, n = 0; op < step->ops && late < FEW_OPS; op++) {
 			bool listed = step->graph->op[op].phase != PHASE_BACKWARD || step->view[op] || n++ % 3 != 0;
-			for (uint32_t j = 0; j < count && !listed; j++)
+			FOR_WHILE(j, count, !listed)
 				listed = list[j] == op;
 			if (!listed)
 				list[count++] = op;

@@ -33,7 +33,7 @@ static bool reads_output_alone(const struct graph *graph, const bool *late, uint
 	FOR_ITEMS(tensor, &graph->reads, op) {
 		uint32_t writer = graph->tensor[tensor].writer;
 		bool behind = is_output(graph, tensor) || (writer != NONE && late[writer]);
-		if (!behind && !graph->storage[graph->tensor[tensor].storage].persistent)
+		if (!behind && !graph_home(graph, tensor)->persistent)
 			return false;
 		some |= behind;
 	}
@@ -146,11 +146,11 @@ static void note_fetch(struct recompute_step *step, uint32_t op)
 	step->brings[op] = step->brought[op] = NONE;
 	if (graph->op[op].added != ADDED_FETCH || csr_length(&graph->reads, op) == 0 || csr_length(&graph->writes, op) == 0)
 		return;
-	uint32_t writer = graph->tensor[graph->reads.item[graph->reads.start[op]]].writer;
+	uint32_t writer = graph->tensor[graph_operand(graph, op, 0)].writer;
 	if (writer == NONE || graph->op[writer].added != ADDED_OFFLOAD || csr_length(&graph->reads, writer) == 0)
 		return;
-	step->brings[op] = graph->tensor[graph->reads.item[graph->reads.start[writer]]].storage;
-	step->brought[op] = graph->tensor[graph->writes.item[graph->writes.start[op]]].storage;
+	step->brings[op] = graph->tensor[graph_operand(graph, writer, 0)].storage;
+	step->brought[op] = graph->tensor[graph_result(graph, op, 0)].storage;
 }
 
 static void note_ops(const struct recompute_input *input, struct recompute_step *step)
@@ -346,7 +346,7 @@ static bool find_before(struct recompute_step *step)
 		}
 	step->in_place = before.count > 0;
 	ROOM(&step->arena, step->read_version, step->reads.start[step->ops]);
-	for (uint32_t op = 0; op < step->ops && step->read_version; op++)
+	FOR_WHILE(op, step->ops, step->read_version)
 		FOR_ROW(i, &step->reads, op)
 			step->read_version[i] = step->forward[op] ? recompute_version(step, step->reads.item[i], op)
 				: csr_length(&step->writers, step->reads.item[i]);

@@ -70,7 +70,7 @@ static uint64_t hash_tensor(const struct units *units, uint32_t t)
 	const struct tensor *tensor = &units->graph->tensor[t];
 	uint64_t hash = alike_mix(alike_mix(1, (uint64_t)tensor->bytes), (uint64_t)tensor->dtype << 8 | tensor->dims);
 	hash = alike_mix(hash, graph_in_host(units->graph, t));
-	for (uint32_t d = 0; d < tensor->dims && tensor->shape; d++)
+	FOR_WHILE(d, tensor->dims, tensor->shape)
 		hash = alike_mix(hash, (uint64_t)tensor->shape[d]);
 	FOR_SPAN(i, units->part_start, t)
 		hash = alike_mix(hash, (uint64_t)units->part[i].size << 8 | units->part[i].role);
@@ -86,7 +86,7 @@ static bool tensors_alike(const struct units *units, uint32_t model, uint32_t me
 		|| units->part_start[member + 1] - units->part_start[member] != parts
 		|| graph_in_host(units->graph, model) != graph_in_host(units->graph, member))
 		return false;
-	for (uint32_t d = 0; d < a->dims && a->shape; d++)
+	FOR_WHILE(d, a->dims, a->shape)
 		if (a->shape[d] != b->shape[d])
 			return false;
 	FOR(i, parts)
@@ -154,11 +154,11 @@ enum status units_find_alike(struct units *units)
 	struct classes tensors = { 0 }, ops = { 0 };
 	bool found = true;
 	NEED(ROOM(&units->arena, units->tensor_class, graph->tensors) && ROOM(&units->arena, units->op_class, graph->ops));
-	for (uint32_t t = 0; t < graph->tensors && found; t++) {
+	FOR_WHILE(t, graph->tensors, found) {
 		units->tensor_class[t] = alike_class_of(&tensors, units, t, hash_tensor(units, t), tensors_alike);
 		found = units->tensor_class[t] != NONE;
 	}
-	for (uint32_t op = 0; op < graph->ops && found; op++) {
+	FOR_WHILE(op, graph->ops, found) {
 		units->op_class[op] = alike_class_of(&ops, units, op, hash_op(units, op), ops_alike);
 		found = units->op_class[op] != NONE;
 	}

@@ -251,10 +251,10 @@ static bool bind_match(struct matcher *matcher)
 {
 	const struct form *form = matcher->form;
 	int in = count_optional(form, 0, form->operands), out = count_optional(form, form->operands, form->slots);
-	for (uint32_t operands = 1u << in; operands-- > 0;) {
+	FOR_DOWN(operands, 1u << in) {
 		if (!assign(matcher, 0, form->operands, 0, matcher->operands, operands, in))
 			continue;
-		for (uint32_t results = 1u << out; results-- > 0;)
+		FOR_DOWN(results, 1u << out)
 			if (assign(matcher, form->operands, form->slots, matcher->operands, matcher->tensors - matcher->operands,
 					results, out) &&
 				bind_fits(matcher))

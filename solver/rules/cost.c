@@ -111,12 +111,11 @@ enum status rule_bind_op(
 		}
 	bool in_place = false;
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && operands > 0 && results > 0; i++) {
-		uint32_t first = graph->reads.item[graph->reads.start[op]], result = graph->writes.item[graph->writes.start[op]];
+		uint32_t first = graph_operand(graph, op, 0), result = graph_result(graph, op, 0);
 		in_place |= graph->inplace[i].out == result && graph->tensor[first].storage == graph->tensor[result].storage;
 	}
 	binding->arguments = graph->op[op].arguments;
-	if (status == OK)
-		status = rule_bind(rule, all, operands, results, in_place, binding, error);
+	THEN(status, rule_bind(rule, all, operands, results, in_place, binding, error));
 	binding->arguments = NULL;
 	if (all != tensor)
 		mem_free(all);

@@ -51,12 +51,12 @@ static const struct rule *forward_rule(const struct naming *naming, uint32_t op)
 static bool factor_roles_is_parameter(const struct naming *naming, uint32_t tensor)
 {
 	const struct graph *graph = naming->graph;
-	for (uint32_t writer; (writer = graph->tensor[graph->storage[graph->tensor[tensor].storage].root].writer) != NONE;) {
+	for (uint32_t writer; (writer = graph->tensor[graph_home(graph, tensor)->root].writer) != NONE;) {
 		if (!(rules_traits(naming->rules, graph->op[writer].type) & TRAIT_CAST) || csr_length(&graph->reads, writer) != 1)
 			return false;
-		tensor = graph->reads.item[graph->reads.start[writer]];
+		tensor = graph_operand(graph, writer, 0);
 	}
-	return graph->storage[graph->tensor[tensor].storage].kind == KIND_PARAMETER;
+	return graph_home(graph, tensor)->kind == KIND_PARAMETER;
 }
 
 /* The table that inputs index with the most rows has the vocabulary; those of token types don't matter. */
@@ -133,7 +133,7 @@ static void name_classes(const struct naming *naming)
 		const struct rule *rule = forward_rule(naming, op);
 		if (!rule || csr_length(&graph->reads, op) < 2 || !(rule->traits & TRAIT_CLASSES))
 			continue;
-		uint32_t classes = single(naming, graph->reads.item[graph->reads.start[op]], 1);
+		uint32_t classes = single(naming, graph_operand(graph, op, 0), 1);
 		if (classes != NONE && naming->factors->factor[classes].fixed)
 			name(naming, classes, ROLE_VOCABULARY);
 	}
@@ -172,7 +172,7 @@ static void add_matrices(const struct naming *naming, const struct rule *rule, u
 	const struct graph *graph = naming->graph;
 	if (!rule_contracts(rule) || csr_length(&graph->reads, op) < 2 || csr_length(&graph->writes, op) != 1)
 		return;
-	uint32_t result = graph->writes.item[graph->writes.start[op]], dims = graph->tensor[result].dims;
+	uint32_t result = graph_result(graph, op, 0), dims = graph->tensor[result].dims;
 	uint32_t written = dims > 0 ? single(naming, result, dims - 1) : NONE;
 	FOR_ITEMS(t, &graph->reads, op) {
 		if (!factor_roles_is_parameter(naming, t) || graph->tensor[t].dims < 2 || graph->tensor[t].dims > 3)
@@ -249,7 +249,7 @@ static void name_residual(
 		uint32_t storage = graph->tensor[read].storage;
 		skips |= graph->storage[storage].kind != KIND_PARAMETER && depth[storage] < most && used_twice(naming, storage);
 	}
-	uint32_t result = graph->writes.item[graph->writes.start[op]];
+	uint32_t result = graph_result(graph, op, 0);
 	for (uint32_t d = 0; skips && d < graph->tensor[result].dims; d++) {
 		uint32_t factor = single(naming, result, d);
 		if (factor != NONE && products->along[factor] == INNER)
@@ -311,8 +311,7 @@ enum status factor_roles_find(const struct graph *graph, const struct rules *rul
 	name_classes(&naming);
 	name_head_size(&naming);
 	enum status status = list_products(&naming, &products);
-	if (status == OK)
-		status = name_residuals(&naming, &products);
+	THEN(status, name_residuals(&naming, &products));
 	if (status == OK)
 		name_inner(&naming, &products);
 	arena_free(&products.arena);

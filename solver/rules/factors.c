@@ -81,7 +81,7 @@ static uint32_t sample_dim(const struct graph *graph, const struct tensor *tenso
 static int64_t stated_batch(const struct graph *graph)
 {
 	const struct about *about = &graph->about;
-	for (uint32_t t = 0; t < graph->tensors && about->batch > 0 && about->axes == 0 && about->ranks == 0; t++)
+	FOR_WHILE(t, graph->tensors, about->batch > 0 && about->axes == 0 && about->ranks == 0)
 		if (graph_is_input(graph, t) && sample_dim(graph, &graph->tensor[t], about->batch) != NONE)
 			return about->batch;
 	return 0;
@@ -101,9 +101,9 @@ static void factors_find_terms(struct search *search, int64_t stated, uint32_t *
 	const struct graph *graph = search->graph;
 	struct terms *terms = &search->terms;
 	bool wide = false;
-	for (uint32_t t = 0; t < graph->tensors && !wide; t++)
+	FOR_WHILE(t, graph->tensors, !wide)
 		wide = graph_is_input(graph, t) && graph->tensor[t].dims > 1;
-	for (uint32_t t = 0; t < graph->tensors && *sequence == NONE && !terms->failed; t++)
+	FOR_WHILE(t, graph->tensors, *sequence == NONE && !terms->failed)
 		if (graph_is_input(graph, t)) {
 			const struct tensor *tensor = &graph->tensor[t];
 			if (*batch == NONE && tensor->dims > (wide ? 1 : 0))
@@ -124,7 +124,7 @@ static bool label_inputs(struct search *search)
 	int64_t stated = stated_batch(graph);
 	uint32_t batch = stated > 0 ? term_new(terms, stated, LABEL_BATCH) : NONE, sequence = NONE;
 	factors_find_terms(search, stated, &batch, &sequence);
-	for (uint32_t t = 0; t < graph->tensors && !terms->failed; t++) {
+	FOR_WHILE(t, graph->tensors, !terms->failed) {
 		const struct tensor *tensor = &graph->tensor[t];
 		if (!graph_is_input(graph, t))
 			continue;
@@ -418,7 +418,7 @@ static bool view_op(struct search *search, uint32_t op)
 	uint32_t *operand = search->dim + search->dim_start[in];
 	for (int d = 0; d < graph->tensor[in].dims && view.atoms < TERM_ATOMS; d++) {
 		uint32_t atom[TERM_ATOMS], count = term_atoms(&search->terms, operand + d, 1, atom);
-		for (uint32_t i = 0; i < count && view.atoms < TERM_ATOMS; i++) {
+		FOR_WHILE(i, count, view.atoms < TERM_ATOMS) {
 			view.home[view.atoms] = graph->tensor[in].shape[d];
 			view.atom[view.atoms++] = atom[i];
 		}
@@ -461,13 +461,13 @@ static bool is_made_for_batch(const struct graph *graph, const struct rule *rule
 {
 	if (csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1 && graph->op[op].phase == PHASE_BACKWARD
 		&& ((const struct parsed_rule *)rule)->structure == EXPAND) {
-		const struct tensor *from = &graph->tensor[graph->reads.item[graph->reads.start[op]]],
-							*to = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
+		const struct tensor *from = &graph->tensor[graph_operand(graph, op, 0)],
+							*to = &graph->tensor[graph_result(graph, op, 0)];
 		return from->shape && from->dims == 0 && to->shape && to->dims > 0 && to->shape[0] == 1;
 	}
 	if (!(rule->traits & TRAIT_SOURCE) || csr_length(&graph->writes, op) != 1 || graph->op[op].phase != PHASE_FORWARD)
 		return false;
-	const struct tensor *result = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
+	const struct tensor *result = &graph->tensor[graph_result(graph, op, 0)];
 	return result->shape && result->dims > 1 && result->shape[0] == 1 && result->shape[1] > 1;
 }
 
@@ -507,7 +507,7 @@ static bool rules_factors_apply(struct search *search, uint32_t op)
 	const struct binding *binding = &search->binding;
 	if (!mem_reserve(&search->local, &search->locals, binding->factors, sizeof *search->local))
 		return false;
-	memset(search->local, -1, binding->factors * sizeof *search->local);
+	FILL_NONE(search->local, binding->factors);
 	FOR(t, binding->tensors) {
 		uint32_t tensor = graph_argument(search->graph, op, t);
 		FOR_SPAN(d, binding->dim_start, t)
@@ -658,7 +658,7 @@ static bool write_result(struct search *search, struct factors *factors)
 	struct writer writer = { .search = search, .factors = factors };
 	MAKE(writer.id, search->terms.nodes);
 	if (writer.id)
-		memset(writer.id, -1, search->terms.nodes * sizeof *writer.id);
+		FILL_NONE(writer.id, search->terms.nodes);
 	bool fine = writer.id && write_all(&writer);
 	mem_free(writer.id);
 	mem_free(writer.part);
@@ -679,7 +679,7 @@ static bool rules_factors_begin(struct search *search)
 	MAKE(search->dim, dims);
 	if (!search->dim)
 		return false;
-	memset(search->dim, -1, dims * sizeof *search->dim);
+	FILL_NONE(search->dim, dims);
 	return label_sources(search);
 }
 
@@ -701,12 +701,11 @@ enum status factors_find(const struct graph *graph, const struct rules *rules, s
 	struct search search = { .graph = graph, .rules = rules };
 	*factors = (struct factors) { 0 };
 	enum status status = rules_factors_begin(&search) ? OK : NO_MEMORY;
-	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
+	FOR_WHILE(op, graph->ops, status == OK)
 		status = rules_factors_visit(&search, op);
 	if (status == OK && (!settle_all(&search) || !write_result(&search, factors)))
 		status = NO_MEMORY;
-	if (status == OK)
-		status = factor_roles_find(graph, rules, factors);
+	THEN(status, factor_roles_find(graph, rules, factors));
 	rules_factors_finish(&search);
 	if (status != OK)
 		factors_free(factors);

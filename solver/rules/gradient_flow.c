@@ -48,7 +48,7 @@ bool gradient_flow_is_derivative(const struct gradient_flow *flow, uint32_t op)
 		graph->op[op].phase != PHASE_BACKWARD || csr_length(&graph->writes, op) != 1)
 		return false;
 	uint32_t gradient = data_operand(flow, op);
-	const struct tensor *result = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
+	const struct tensor *result = &graph->tensor[graph_result(graph, op, 0)];
 	return gradient != NONE && graph->tensor[gradient].dims == result->dims && graph->tensor[gradient].shape &&
 		result->shape &&
 		memcmp(graph->tensor[gradient].shape, result->shape, result->dims * sizeof *result->shape) == 0;
@@ -63,7 +63,7 @@ static bool passes_gradient(const struct gradient_flow *flow, uint32_t op)
 	if (!rule || graph->op[op].phase != PHASE_BACKWARD)
 		return false;
 	bool scatters = (rule->traits & TRAIT_SCATTER) && csr_length(&graph->reads, op) > 1 &&
-		!flow->data[graph->reads.item[graph->reads.start[op] + 1]];
+		!flow->data[graph_operand(graph, op, 1)];
 	return scatters || gradient_flow_is_derivative(flow, op) ||
 		((rule_contracts(rule) || rule->cost == COST_RECURRENCE) && data_operand(flow, op) != NONE) ||
 		rule->cost == COST_NONE || (rule->traits & (TRAIT_SOURCE | TRAIT_ADDITION | TRAIT_COPY));
@@ -89,7 +89,7 @@ static bool mark_gradients(struct gradient_flow *flow)
 			bool derivative = data_operand(flow, op) == NONE || flow->data[t];
 			if (graph->op[op].phase == PHASE_UPDATE || (passes && derivative))
 				flow->gradient[t] = true;
-			else if (!reduces || !flow->gradient[graph->writes.item[graph->writes.start[op]]])
+			else if (!reduces || !flow->gradient[graph_result(graph, op, 0)])
 				other[t] = true; /* what is summed into a parameter's gradient may be anything */
 		}
 	}

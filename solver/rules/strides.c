@@ -182,7 +182,7 @@ static bool is_image(const struct layouts *layouts, const struct parsed_rule *pa
 	const struct form_slot *slot = parsed && parsed->form ? &parsed->form->slot[0] : NULL;
 	if (!slot || slot->count != 3 || !slot->dim[2].space || slot->dim[1].space || csr_length(&graph->reads, op) == 0)
 		return false;
-	uint32_t operand = graph->reads.item[graph->reads.start[op]], start = layouts->dim_start[operand],
+	uint32_t operand = graph_operand(graph, op, 0), start = layouts->dim_start[operand],
 			 dims = layouts->dim_start[operand + 1] - start;
 	bool image = (dims == 4 || dims == 5) && dims == layouts->dim_start[result + 1] - layouts->dim_start[result];
 	return image && lies_channels_last(layouts->shape[GIVEN] + start, layouts->stride[GIVEN] + start, (int)dims);
@@ -220,7 +220,7 @@ static void strides_lay_out(const struct layouts *layouts, uint32_t result, uint
 static bool visit_view(struct layouts *layouts, enum structure structure, uint32_t op)
 {
 	const struct graph *graph = layouts->graph;
-	uint32_t operand = graph->reads.item[graph->reads.start[op]], position = csr_length(&graph->reads, op);
+	uint32_t operand = graph_operand(graph, op, 0), position = csr_length(&graph->reads, op);
 	bool copied = false;
 	FOR_ITEMS(result, &graph->writes, op) {
 		bool possible[VARIANTS];
@@ -273,14 +273,14 @@ enum status strides_find_copies(const struct graph *graph, const struct rules *r
 	layouts.shape[GIVEN] = given;
 	layouts.shape[OTHER] = shape;
 	enum status status = given && layouts.stride[GIVEN] && layouts.stride[OTHER] ? OK : NO_MEMORY;
-	for (uint32_t t = 0; t < graph->tensors && status == OK; t++) {
+	FOR_WHILE(t, graph->tensors, status == OK) {
 		uint32_t dims = dim_start[t + 1] - dim_start[t];
 		if (dims > 0)
 			memcpy(given + dim_start[t], graph->tensor[t].shape, dims * sizeof *given);
 		for (int v = 0; v < VARIANTS && graph->tensor[t].writer == NONE; v++)
 			contiguous(layouts.shape[v] + dim_start[t], (int)dims, layouts.stride[v] + dim_start[t]);
 	}
-	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
+	FOR_WHILE(op, graph->ops, status == OK)
 		status = strides_visit(&layouts, rules, op, &copied[op]);
 	mem_free(given);
 	mem_free(layouts.stride[GIVEN]);

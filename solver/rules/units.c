@@ -42,7 +42,7 @@ static uint32_t parts_of_factor(
 	const struct factor_term *term = &refining->refined[factor];
 	if (term->count == 0 && count < PARTS_MAX && factors->factor[factor].size > 1)
 		out[count++] = (struct part) { factors->factor[factor].size, dim, factors->factor[factor].role, false, factor };
-	for (uint32_t i = 0; i < term->count && count < PARTS_MAX; i++) {
+	FOR_WHILE(i, term->count, count < PARTS_MAX) {
 		out[count] = refining->item[term->first + i];
 		out[count++].dim = dim;
 	}
@@ -122,7 +122,7 @@ static bool refine_routes(struct refining *refining, const struct rules *rules)
 		if (!(rules_traits(rules, graph->op[op].type) & TRAIT_DISPATCH) || csr_length(&graph->reads, op) != 2 ||
 			csr_length(&graph->writes, op) < 1)
 			continue;
-		uint32_t flat = graph->reads.item[graph->reads.start[op]], slotted = graph->writes.item[graph->writes.start[op]];
+		uint32_t flat = graph_operand(graph, op, 0), slotted = graph_result(graph, op, 0);
 		const int64_t *slots = graph->tensor[slotted].shape, *tokens = graph->tensor[flat].shape;
 		if (graph->tensor[flat].dims != 2 || graph->tensor[slotted].dims != 3)
 			continue;
@@ -457,7 +457,7 @@ static bool visit_links(struct finding *finding)
 		uint32_t piece[32], pieces = 0, whole = binding->link[i].to;
 		if (binding->link[i].kind != LINK_JOIN)
 			continue;
-		for (uint32_t j = 0; j < binding->links && pieces < 32; j++)
+		FOR_WHILE(j, binding->links, pieces < 32)
 			if (binding->link[j].kind == LINK_JOIN && binding->link[j].to == whole)
 				piece[pieces++] = binding->link[j].from;
 		bool first = true;
@@ -498,7 +498,7 @@ static bool add_slots(struct finding *finding)
 			return true;
 		count = parts;
 	}
-	for (uint32_t j = 0; j < count && count != NONE; j++) {
+	FOR_WHILE(j, count, count != NONE) {
 		int64_t size = 0;
 		uint8_t role = ROLE_NONE;
 		FOR(k, finding->arguments) {
@@ -662,10 +662,8 @@ enum status units_find(const struct graph *graph, const struct rules *rules, str
 			!fill_units(&finding, rules))
 			status = NO_MEMORY;
 	}
-	if (status == OK)
-		status = list_tensors(units);
-	if (status == OK)
-		status = units_find_alike(units);
+	THEN(status, list_tensors(units));
+	THEN(status, units_find_alike(units));
 	mem_free(refining.refined);
 	mem_free(refining.item);
 	mem_free(finding.carried);

@@ -69,8 +69,8 @@ static inline uint32_t op_arguments(const struct graph *graph, uint32_t op)
 static inline uint32_t op_argument(const struct graph *graph, uint32_t op, uint32_t k)
 {
 	uint32_t reads = csr_length(&graph->reads, op);
-	return k < reads ? graph->reads.item[graph->reads.start[op] + k]
-		: graph->writes.item[graph->writes.start[op] + k - reads];
+	return k < reads ? graph_operand(graph, op, k)
+		: graph_result(graph, op, k - reads);
 }
 
 /* Where argument k lies on an axis on which the op is split along unit (or UNIT_NONE, UNIT_PARTIAL). A P operand of a

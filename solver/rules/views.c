@@ -187,9 +187,9 @@ static enum status bind_reshape(struct binding *binding)
 	}
 	FOR_INT(s, 2)
 		FOR(i, reshape.side[s].dims)
-			for (uint32_t f = 0; f < reshape.list[s][i].count && fine; f++)
+			FOR_WHILE(f, reshape.list[s][i].count, fine)
 				fine = binding_append(binding, reshape.side[s].start + i, reshape.list[s][i].factor[f]);
-	for (uint32_t t = 0; t < binding->tensors && fine; t++)
+	FOR_WHILE(t, binding->tensors, fine)
 		fine = loose(binding, t);
 	return views_done(fine);
 }
@@ -212,7 +212,7 @@ static uint32_t count_differences(const struct binding *binding, struct side in,
 static bool find_equal_pair(const struct binding *binding, struct side in, uint32_t place[2])
 {
 	for (uint32_t j = in.dims; j-- > 1;)
-		for (uint32_t i = j; i-- > 0;)
+		FOR_DOWN(i, j)
 			if (size_at(binding, in, i) == size_at(binding, in, j) && size_at(binding, in, i) > 1) {
 				place[0] = i;
 				place[1] = j;
@@ -235,9 +235,9 @@ static bool find_permutation(struct binding *binding, struct side in, struct sid
 			&& size_at(binding, in, place[1]) == size_at(binding, out, place[0]);
 	}
 	bool taken[DIMS_MAX] = { false };
-	for (uint32_t i = 0; i < out.dims && differences > 0; i++) {
+	FOR_WHILE(i, out.dims, differences > 0) {
 		uint32_t candidates = 0;
-		for (uint32_t j = in.dims; j-- > 0;)
+		FOR_DOWN(j, in.dims)
 			if (!taken[j] && size_at(binding, in, j) == size_at(binding, out, i)) {
 				from[i] = j;
 				candidates++;
@@ -352,7 +352,7 @@ static enum status bind_expand(struct binding *binding)
 		return BAD_INPUT;
 	uint32_t lead = out.dims - in.dims;
 	bool fine = true;
-	for (uint32_t i = 0; i < out.dims && fine; i++) {
+	FOR_WHILE(i, out.dims, fine) {
 		uint32_t to = out.start + i, from = in.start + i - lead;
 		if (i < lead) {
 			fine = own(binding, to, binding->dim[to].size == 1 ? FACTOR_OPEN : 0) != NONE;
@@ -379,7 +379,7 @@ static enum status bind_cut(struct binding *binding, uint32_t whole, uint32_t pa
 	if (from.dims != to.dims)
 		return BAD_INPUT;
 	bool fine = true;
-	for (uint32_t i = 0; i < from.dims && fine; i++) {
+	FOR_WHILE(i, from.dims, fine) {
 		if (size_at(binding, from, i) == size_at(binding, to, i)) {
 			fine = views_share(binding, from.start + i, to.start + i);
 		} else if (size_at(binding, from, i) < size_at(binding, to, i) && !either) {
@@ -391,7 +391,7 @@ static enum status bind_cut(struct binding *binding, uint32_t whole, uint32_t pa
 			fine = b != NONE && binding_link(binding, LINK_CUT, grows ? b : a, grows ? a : b);
 		}
 	}
-	for (uint32_t t = 0; t < binding->tensors && fine; t++)
+	FOR_WHILE(t, binding->tensors, fine)
 		fine = loose(binding, t);
 	return views_done(fine);
 }
@@ -401,7 +401,7 @@ static enum status bind_cut(struct binding *binding, uint32_t whole, uint32_t pa
 static uint32_t find_dropped(struct binding *binding, struct side large, struct side small, int64_t wanted)
 {
 	uint32_t dropped = NONE;
-	for (uint32_t d = 0; d < large.dims && large.dims == small.dims + 1; d++) {
+	FOR_WHILE(d, large.dims, large.dims == small.dims + 1) {
 		bool fits = wanted < 0 || size_at(binding, large, d) == wanted;
 		FOR(i, small.dims)
 			fits &= size_at(binding, small, i) == size_at(binding, large, i + (i >= d));
@@ -459,7 +459,7 @@ static uint32_t views_find_joint(
 			if (whole.dims > 1 && joins_anything(binding, part))
 				continue;
 			fits = part.dims == whole.dims;
-			for (uint32_t i = 0; i < whole.dims && fits; i++)
+			FOR_WHILE(i, whole.dims, fits)
 				fits = i == d || size_at(binding, part, i) == size_at(binding, whole, i);
 			sum += fits ? size_at(binding, part, d) : 0;
 		}
@@ -552,7 +552,7 @@ static bool guess_kept(struct binding *binding, struct side in, struct side out,
 static bool guess_dropped(const struct binding *binding, struct side in, struct side out, bool *reduced)
 {
 	uint32_t left = out.dims;
-	for (uint32_t i = in.dims; i-- > 0;) {
+	FOR_DOWN(i, in.dims) {
 		reduced[i] = left == 0 || size_at(binding, in, i) != size_at(binding, out, left - 1);
 		left -= !reduced[i];
 	}
@@ -585,7 +585,7 @@ static enum status bind_reduce(struct binding *binding, uint8_t mark, uint32_t i
 	bool fine = write_reduction(binding, in, out, reduced, mark);
 	for (uint32_t t = binding->operands + 1; t < binding->tensors && fine; t++) {
 		bool like = binding_dims(binding, t) == out.dims;
-		for (uint32_t i = 0; i < out.dims && like && fine; i++)
+		FOR_WHILE(i, out.dims, like && fine)
 			fine = binding_same(binding, binding->dim_start[t] + i, out.start + i);
 		fine = fine && loose(binding, t);
 	}
@@ -620,7 +620,7 @@ static enum status bind_gather(struct binding *binding)
 	if (axis == data.dims)
 		return BAD_INPUT;
 	bool fine = own(binding, data.start + axis, FACTOR_WHOLE) != NONE;
-	for (uint32_t i = 0; i < out.dims && fine; i++) {
+	FOR_WHILE(i, out.dims, fine) {
 		uint32_t from = i < axis ? data.start + i
 			: i < axis + index.dims ? index.start + i - axis
 			: data.start + i - index.dims + 1;

@@ -85,7 +85,7 @@ static void shard_cost_find_late(struct sharding_sum *sum)
 {
 	const struct graph *graph = sum->graph;
 	const struct csr *readers = &sum->units->readers;
-	for (uint32_t op = graph->ops; op-- > 0;) {
+	FOR_DOWN(op, graph->ops) {
 		sum->phase[op] = graph->op[op].phase;
 		sum->late[op] = sum->phase[op] == PHASE_BACKWARD;
 		if (graph->inplace_start[op] != graph->inplace_start[op + 1])
@@ -303,7 +303,7 @@ struct need {
 
 static bool gathered_per_phase(const struct sharding_sum *sum, uint32_t tensor, const struct reshard *way)
 {
-	bool persistent = sum->graph->storage[sum->graph->tensor[tensor].storage].persistent;
+	bool persistent = graph_home(sum->graph, tensor)->persistent;
 	FOR(i, way->moves)
 		if (way->move[i].collective == COLLECTIVE_ALL_GATHER &&
 			(!persistent || sum->sharding->regather_axes >> way->move[i].axis & 1))

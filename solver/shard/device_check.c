@@ -101,8 +101,8 @@ static bool strided(const struct check *check, uint32_t id)
 	const struct graph *device = check->device;
 	FOR(k, op_arguments(device, id)) {
 		uint32_t reads = csr_length(&device->reads, id);
-		uint32_t t = k < reads ? device->reads.item[device->reads.start[id] + k]
-			: device->writes.item[device->writes.start[id] + k - reads];
+		uint32_t t = k < reads ? graph_operand(device, id, k)
+			: graph_result(device, id, k - reads);
 		const struct part *part = check->units->part + check->units->part_start[check->of[t]];
 		FOR(a, check->sharding->mesh.axes) {
 			int8_t on = check->at[t].on[a];
@@ -129,7 +129,7 @@ static enum status check_rule(struct check *check, uint32_t id, uint32_t of)
 static enum status device_check_reads(struct check *check, uint32_t id, uint32_t of)
 {
 	FOR(k, csr_length(&check->device->reads, id)) {
-		uint32_t t = check->device->reads.item[check->device->reads.start[id] + k], i = check->whole->reads.start[of] + k;
+		uint32_t t = graph_operand(check->device, id, k), i = check->whole->reads.start[of] + k;
 		if (check->of[t] != check->whole->reads.item[i] || !placement_equal(check->at[t], check->sharding->needed[i]))
 			return device_check_wrong(check, "another operand than the step's is read by", check->device->op[id].name);
 		if (!up_to_date(check, t))
@@ -145,7 +145,7 @@ static bool same_memory(const struct graph *graph, uint32_t a, uint32_t b)
 		return false;
 	const struct tensor *x = &graph->tensor[a], *y = &graph->tensor[b];
 	bool same = a == b || (x->storage == y->storage && x->bytes == y->bytes && x->dims == y->dims && x->shape && y->shape);
-	for (uint32_t d = 0; d < x->dims && same && a != b; d++)
+	FOR_WHILE(d, x->dims, same && a != b)
 		same = x->shape[d] == y->shape[d];
 	return same;
 }
@@ -157,8 +157,8 @@ static enum status check_writes(struct check *check, uint32_t id, uint32_t of)
 	if (device->inplace_start[id + 1] - device->inplace_start[id] != pairs)
 		return device_check_wrong(check, "other writes in place than the step's in", device->op[id].name);
 	FOR(k, csr_length(&device->writes, id)) {
-		uint32_t t = device->writes.item[device->writes.start[id] + k];
-		if (check->of[t] != whole->writes.item[whole->writes.start[of] + k])
+		uint32_t t = graph_result(device, id, k);
+		if (check->of[t] != graph_result(whole, of, k))
 			return device_check_wrong(check, "another result than the step's is written by", device->op[id].name);
 		if (device->tensor[t].alias == NONE)
 			check->version[device->tensor[t].storage] = check->latest[whole->tensor[check->of[t]].storage];
@@ -244,7 +244,7 @@ static enum status check_collective(struct check *check, uint32_t id)
 	uint32_t pair = device->inplace_start[id];
 	if (csr_length(&device->reads, id) != 1 || csr_length(&device->writes, id) != 1)
 		return device_check_wrong(check, "a collective that isn't of one tensor:", op->name);
-	uint32_t from = device->reads.item[device->reads.start[id]], to = device->writes.item[device->writes.start[id]];
+	uint32_t from = graph_operand(device, id, 0), to = graph_result(device, id, 0);
 	uint32_t into = pair < device->inplace_start[id + 1] ? device->inplace[pair].in : NONE;
 	check->of[to] = check->of[from];
 	if (!read_places(check, &op->collective->to, check->of[to], &check->at[to]))
@@ -325,12 +325,10 @@ enum status device_graph_check(const struct units *units, const struct sharding 
 		.units = units, .sharding = sharding, .rules = rules, .whole = units->graph, .device = device, .error = error
 	};
 	enum status status = device_check_start(&check) ? OK : fail_memory(error);
-	for (uint32_t id = 0; id < device->ops && status == OK; id++)
+	FOR_WHILE(id, device->ops, status == OK)
 		status = device->op[id].collective ? check_collective(&check, id) : device_check_op(&check, id);
-	if (status == OK)
-		status = device_check_sizes(&check);
-	if (status == OK)
-		status = check_end(&check);
+	THEN(status, device_check_sizes(&check));
+	THEN(status, check_end(&check));
 	binding_free(&check.binding);
 	arena_free(&check.arena);
 	return status;

@@ -220,7 +220,7 @@ static uint32_t next_write(const struct graph *graph, uint32_t storage, uint32_t
 /* A copy in a place that a chain leads to is of use in all phases: nothing on the way is gathered anew in each. */
 static bool for_all_phases(const struct walk *walk, uint32_t tensor, const struct reshard *chain)
 {
-	bool persistent = walk->graph->storage[walk->graph->tensor[tensor].storage].persistent;
+	bool persistent = graph_home(walk->graph, tensor)->persistent;
 	FOR(i, chain->moves)
 		if (chain->move[i].collective == COLLECTIVE_ALL_GATHER &&
 			(!persistent || walk->sharding->regather_axes >> chain->move[i].axis & 1))
@@ -291,7 +291,7 @@ static bool slices_view(const struct walk *walk, uint32_t tensor, struct placeme
 	const struct units *units = walk->units;
 	int8_t on = move->to.on[move->axis];
 	if (move->collective != COLLECTIVE_SLICE || on < 0 ||
-		!walk->graph->storage[walk->graph->tensor[tensor].storage].persistent)
+		!graph_home(walk->graph, tensor)->persistent)
 		return false;
 	for (int8_t i = 0; i < on; i++) {
 		int64_t left = units->part[units->part_start[tensor] + (uint32_t)i].size;
@@ -360,7 +360,7 @@ uint32_t walk_reach(struct walk *walk, uint32_t tensor, struct placement to, uin
 	if (walk->status != OK || find_source(walk, tensor, to, phase, &source) != OK)
 		return NONE;
 	const struct reshard chain = source.chain;
-	for (uint32_t i = 0; i < chain.moves && walk->status == OK; i++)
+	FOR_WHILE(i, chain.moves, walk->status == OK)
 		take_move(walk, tensor, &source, &chain.move[i], phase);
 	if (source.copy != NONE)
 		*holder = source.copy;
@@ -423,7 +423,7 @@ static void reduce_for(struct walk *walk, uint32_t tensor, uint32_t op, struct p
 		return;
 	const struct reshard chain = source.chain;
 	uint32_t early = device_copies_early_moves(walk, &chain, phase);
-	for (uint32_t i = 0; i < early && walk->status == OK; i++) {
+	FOR_WHILE(i, early, walk->status == OK) {
 		const struct reshard_move *move = &chain.move[i];
 		if (move->collective == COLLECTIVE_ALL_REDUCE && source.copy == NONE && sums_in_place(walk, tensor, move->axis, op)) {
 			walk->name[tensor] = source.name = device_copies_collect(

@@ -58,7 +58,7 @@ static uint32_t operand_written(const struct graph *graph, uint32_t op, uint32_t
 		const struct tensor *other = &graph->tensor[graph->reads.item[i]], *tensor = &graph->tensor[in];
 		bool alike = other->storage == tensor->storage && other->bytes == tensor->bytes &&
 			other->dims == tensor->dims && other->shape && tensor->shape;
-		for (uint32_t d = 0; d < tensor->dims && alike; d++)
+		FOR_WHILE(d, tensor->dims, alike)
 			alike = other->shape[d] == tensor->shape[d];
 		k = alike ? i - graph->reads.start[op] : NONE;
 	}
@@ -221,7 +221,7 @@ static void walk_ops(struct walk *walk)
 		arena_alloc(&walk->arena, most, sizeof *operands.holder) };
 	if (!operands.name || !operands.holder)
 		walk_stop(walk, NO_MEMORY);
-	for (uint32_t op = 0; op < graph->ops && walk->status == OK; op++) {
+	FOR_WHILE(op, graph->ops, walk->status == OK) {
 		walk->now = op;
 		device_graph_copy_op(walk, op, &operands);
 		walk_reduce(walk, op);

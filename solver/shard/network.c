@@ -7,7 +7,7 @@ static void find_reaches(const struct units *units, bool *reaches)
 {
 	const struct graph *graph = units->graph;
 	const struct csr *readers = &units->readers;
-	for (uint32_t op = graph->ops; op-- > 0;) {
+	FOR_DOWN(op, graph->ops) {
 		reaches[op] = graph->op[op].phase == PHASE_BACKWARD;
 		FOR_ITEMS(tensor, &graph->writes, op) {
 			bool view = graph->tensor[tensor].alias != NONE && graph->inplace_start[op] == graph->inplace_start[op + 1];
@@ -24,7 +24,7 @@ static uint32_t in_first_copy(const struct building *building, uint32_t tensor)
 	const struct fold *fold = building->options->fold;
 	uint32_t op = graph->tensor[tensor].writer, near = op;
 	if (op == NONE && csr_length(&building->units->readers, tensor) > 0)
-		near = building->units->readers.item[building->units->readers.start[tensor]];
+		near = csr_at(&building->units->readers, tensor, 0);
 	if (!fold || near == NONE || fold->segment_of[near] == NONE)
 		return tensor;
 	const struct fold_segment *segment = &fold->segment[fold->segment_of[near]];
@@ -52,7 +52,7 @@ static enum status shard_network_begin(struct building *building, struct network
 		!network->op_node || !network->op_copy || !network->kept_node || !network->kept_copy ||
 		(!options->memo && reshard_memo_begin(&building->own_memo, building->units, building->mesh) != OK))
 		return NO_MEMORY;
-	memset(network->kept_node, 0xff, graph->tensors * sizeof *network->kept_node);
+	FILL_NONE(network->kept_node, graph->tensors);
 	FOR(i, network->chain.segments)
 		network->chain.copies[i] = options->fold->segment[i].copies;
 	find_reaches(building->units, building->reaches);
@@ -75,10 +75,8 @@ enum status network_build(const struct units *units, const struct mesh *mesh, co
 	*network = (struct network) { .units = units, .mesh = *mesh };
 	network->chain.limit = -1;
 	enum status status = shard_network_begin(&building, &own);
-	if (status == OK)
-		status = building_nodes(&building);
-	if (status == OK)
-		status = building_edges(&building);
+	THEN(status, building_nodes(&building));
+	THEN(status, building_edges(&building));
 	reshard_memo_end(&building.own_memo);
 	mem_free(building.reading);
 	arena_free(&building.arena);

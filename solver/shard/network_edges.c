@@ -163,7 +163,7 @@ struct places { struct place *place; size_t room; uint32_t count; };
 static bool per_phase(const struct building *building, uint32_t tensor, uint8_t gathers)
 {
 	const struct graph *graph = building->graph;
-	bool persistent = graph->storage[graph->tensor[tensor].storage].persistent;
+	bool persistent = graph_home(graph, tensor)->persistent;
 	return gathers & (persistent ? building->options->base ? building->options->base->regather_axes : 0 : 0xff);
 }
 
@@ -278,7 +278,7 @@ static bool wants_begin(const struct building *building, const struct reading *r
 /* A place's source, found once. NULL when out of memory. */
 static const struct source *source_at(struct building *building, struct wants *wants, struct placement at)
 {
-	for (uint32_t i = wants->sources; i-- > 0;)
+	FOR_DOWN(i, wants->sources)
 		if (placement_equal(wants->source[i].at, at))
 			return &wants->source[i];
 	struct source source = { at, NONE, arena_alloc(&wants->arena, wants->needs, sizeof *source.cost),
@@ -353,7 +353,7 @@ static void fill_direct(
 			 columns = network_edges_choices_of(building, reading->node);
 	struct wants wants;
 	bool there = wants_begin(building, reading, &wants);
-	for (uint32_t i = 0; i < rows && there; i++) {
+	FOR_WHILE(i, rows, there) {
 		struct placement placement = choice_place(
 			building, reading->tensor, &network->choice[network->chain.first[writer] + i]);
 		there = network_edges_find_costs(building, &wants, placement, NULL);
@@ -372,7 +372,7 @@ static void fill_doubled(
 	uint8_t phase = building->graph->op[reading->op].phase;
 	struct wants wants;
 	bool there = wants_begin(building, reading, &wants);
-	for (uint32_t i = 0; i < rows && there; i++) {
+	FOR_WHILE(i, rows, there) {
 		const struct network_choice *choice = &network->choice[network->chain.first[node] + i];
 		there = network_edges_find_costs(
 			building, &wants, choice->placement, choice->phases >> phase & 1 ? &choice->second : NULL);
@@ -562,7 +562,7 @@ static enum status doubled_at(
 		!moves_one_split(building, choice.placement, place->at))
 		return OK;
 	uint32_t count = doubled_sets(building, tensor, place, &distance, apart, sets);
-	for (uint32_t i = 0; i < count && time < SHARD_FORBIDDEN; i++) {
+	FOR_WHILE(i, count, time < SHARD_FORBIDDEN) {
 		bool early = sets[i] >> PHASE_FORWARD & 1,
 			 held = early && (apart ? place->view : place->readers[PHASE_FORWARD] > 0 && place->late);
 		int64_t bytes = held ? placement_bytes(building->units, building->mesh, tensor, choice.second) : 0;
@@ -586,7 +586,7 @@ static enum status doubled_choices(
 	for (uint32_t i = 0; status == OK && i < written.count; i++) {
 		struct network_choice choice = { .placement = written.place[i].at };
 		status = building_choice(building, choice, 0, 0);
-		for (uint32_t j = 0; j < needs->count && status == OK; j++)
+		FOR_WHILE(j, needs->count, status == OK)
 			if (!placement_equal(needs->place[j].at, choice.placement))
 				status = doubled_at(building, tensor, choice, &needs->place[j]);
 	}
@@ -660,7 +660,7 @@ enum status building_edges(struct building *building)
 	uint32_t writers = building->network->chain.nodes;
 	struct places needs = { 0 };
 	enum status status = building_readings(building);
-	for (uint32_t writer = 0; writer < writers && status == OK; writer++)
+	FOR_WHILE(writer, writers, status == OK)
 		for (uint32_t class = building->node_class[writer]; class < building->node_class[writer + 1] && status == OK; class++)
 			status = control && control_status(control) == CANCELLED ? CANCELLED
 				: connect_class(building, writer, class, &needs);

@@ -104,7 +104,7 @@ static int64_t network_nodes_usage_of(const struct building *building, uint32_t 
 	FOR(k, op_arguments(graph, op)) {
 		uint32_t tensor = graph_argument(graph, op, k);
 		bool twice = false;
-		for (uint32_t j = 0; j < k && j < reads && k < reads; j++)
+		FOR_WHILE(j, k, j < reads && k < reads)
 			twice = twice || graph->tensor[graph_argument(graph, op, j)].storage == graph->tensor[tensor].storage;
 		if (k < reads ? !sums && !twice && first_of_update(graph, tensor, op)
 			: saved(graph, tensor) || (sums && network_nodes_summed(graph, tensor))) {
@@ -211,7 +211,7 @@ static void axis_range(
 /* The next combination; false after the last. */
 static bool next_combination(int8_t on[MESH_AXES], int8_t range[MESH_AXES][2], uint32_t axes)
 {
-	for (uint32_t a = axes; a-- > 0;) {
+	FOR_DOWN(a, axes) {
 		if (on[a] < range[a][1]) {
 			on[a]++;
 			return true;
@@ -318,7 +318,7 @@ static enum status op_nodes(struct building *building)
 		uint32_t node = building_node(building, NETWORK_OP, op, folded ? fold->segment_of[op] : NONE);
 		TRY(node == NONE ? NO_MEMORY : op_choices(building, op, &pinned));
 		TRY(some_choice(
-			building, csr_length(&graph->writes, op) ? graph->writes.item[graph->writes.start[op]] : NONE, pinned));
+			building, csr_length(&graph->writes, op) ? graph_result(graph, op, 0) : NONE, pinned));
 		network->op_node[op] = node;
 	}
 	for (uint32_t s = 0; fold && s < fold->segments; s++)
@@ -346,7 +346,7 @@ static uint32_t counterpart(const struct building *building, uint32_t tensor, ui
 {
 	const struct graph *graph = building->graph;
 	const struct fold *fold = building->options->fold;
-	uint32_t reader = building->units->readers.item[building->units->readers.start[tensor]], k = 0, where, which;
+	uint32_t reader = csr_at(&building->units->readers, tensor, 0), k = 0, where, which;
 	const struct fold_segment *segment = &fold->segment[fold->segment_of[reader]];
 	while (graph_argument(graph, reader, k) != tensor)
 		k++;

@@ -244,7 +244,7 @@ static void network_prune_find_rivals(struct pruning *pruning, uint32_t count)
 {
 	uint32_t by = 0, with = NONE;
 	int64_t fewest = INT64_MAX;
-	for (uint32_t i = 0; i < pruning->sides && pruning->witnessed; i++) {
+	FOR_WHILE(i, pruning->sides, pruning->witnessed) {
 		const struct side *side = &pruning->side[i];
 		if (side->partners[side->witness] < fewest) {
 			fewest = side->partners[side->witness];
@@ -357,7 +357,7 @@ enum status network_prune(struct network *network, struct control *control)
 		status = NO_MEMORY;
 	for (int round = 0; round < 4 && status == OK && before != pruning.dropped; round++) {
 		before = pruning.dropped;
-		for (uint32_t node = 0; node < network->chain.nodes && status == OK; node++)
+		FOR_WHILE(node, network->chain.nodes, status == OK)
 			status = prune_node(&pruning, node, control);
 	}
 	if (status == OK) {

@@ -29,14 +29,14 @@ static void find_examples(struct building *building)
 {
 	const struct graph *graph = building->graph;
 	const struct network *network = building->network;
-	memset(building->class_example, 0xff, sizeof *building->class_example * building->classes);
+	FILL_NONE(building->class_example, building->classes);
 	FOR(op, graph->ops)
 		FOR_SPAN(i, graph->writes.start, op) {
 			uint32_t *example =
 				&building->class_example[building->node_class[network->op_node[op]] + i - graph->writes.start[op]];
 			*example = graph->writes.item[i] < *example ? graph->writes.item[i] : *example;
 		}
-	for (uint32_t t = graph->tensors; t-- > 0;)
+	FOR_DOWN(t, graph->tensors)
 		if (network->kept_node[t] != NONE)
 			building->class_example[building->node_class[network->kept_node[t]]] = t;
 }
@@ -161,10 +161,10 @@ static bool read_apart(
 	const struct building *building, const struct fold_segment *segment, uint32_t index, uint32_t place)
 {
 	const struct graph *graph = building->graph;
-	uint32_t tensor = graph->reads.item[graph->reads.start[network_readings_op_of(segment, index, 1)] + place];
+	uint32_t tensor = graph_operand(graph, network_readings_op_of(segment, index, 1), place);
 	return graph->tensor[tensor].writer == NONE &&
 		building->network->chain.segment[building->network->kept_node[tensor]] == NONE &&
-		graph->reads.item[graph->reads.start[network_readings_op_of(segment, index, segment->copies - 2)] + place] !=
+		graph_operand(graph, network_readings_op_of(segment, index, segment->copies - 2), place) !=
 		tensor;
 }
 

@@ -12,13 +12,13 @@ const struct axis_roles roles_experts = { ROLES(ROLE_EXPERTS, ROLE_BATCH) };
 
 static uint32_t split_roles_operand(const struct graph *graph, uint32_t op, uint32_t k)
 {
-	return graph->reads.item[graph->reads.start[op] + k];
+	return graph_operand(graph, op, k);
 }
 
 static uint32_t split_roles_argument(const struct graph *graph, uint32_t op, uint32_t k)
 {
 	uint32_t reads = csr_length(&graph->reads, op);
-	return k < reads ? split_roles_operand(graph, op, k) : graph->writes.item[graph->writes.start[op] + k - reads];
+	return k < reads ? split_roles_operand(graph, op, k) : graph_result(graph, op, k - reads);
 }
 
 /* True where every argument still divides when the axis splits the op along the unit as well. */
@@ -101,7 +101,7 @@ static int8_t by_role(const struct units *units, const struct sharding *sharding
 		int8_t best = UNIT_NONE;
 		int64_t least = 0;
 		bool summed = false;
-		for (uint32_t u = 0; u < unit_count(units, op) && u < INT8_MAX; u++) {
+		FOR_WHILE(u, unit_count(units, op), u < INT8_MAX) {
 			const struct unit *unit = &units->unit[units->unit_start[op] + u];
 			if (unit->role != roles->role[r] || (unit->role == ROLE_EXPERTS && !of_experts(units, op, (int8_t)u))
 				|| !divides(units, sharding, op, axis, u))
@@ -192,8 +192,8 @@ static bool views_parameter(const struct graph *graph, uint32_t op)
 {
 	if (csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1 || graph->op[op].phase == PHASE_UPDATE)
 		return false;
-	uint32_t tensor = split_roles_operand(graph, op, 0), result = graph->writes.item[graph->writes.start[op]];
-	return graph->storage[graph->tensor[tensor].storage].kind == KIND_PARAMETER && graph->tensor[result].alias != NONE;
+	uint32_t tensor = split_roles_operand(graph, op, 0), result = graph_result(graph, op, 0);
+	return graph_home(graph, tensor)->kind == KIND_PARAMETER && graph->tensor[result].alias != NONE;
 }
 
 /* ---- what nothing writes ---- */
@@ -366,10 +366,10 @@ static uint32_t read_whole(const struct units *units, const struct sharding *sha
 static void gather_before_views(struct sharding *sharding, const struct units *units, uint32_t axis)
 {
 	const struct graph *graph = units->graph;
-	for (uint32_t op = graph->ops; op-- > 0;) {
+	FOR_DOWN(op, graph->ops) {
 		struct split split = sharding->split[op];
 		bool cut = split.on[axis] >= 0 && csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1;
-		uint32_t result = cut ? graph->writes.item[graph->writes.start[op]] : NONE, others;
+		uint32_t result = cut ? graph_result(graph, op, 0) : NONE, others;
 		uint8_t phase = graph->op[op].phase;
 		if (!cut || graph->tensor[result].alias == NONE || graph->inplace_start[op] < graph->inplace_start[op + 1] ||
 			sharding->produced[result].on[axis] < 0 || read_whole(units, sharding, result, phase, axis, &others) == 0 ||

@@ -377,14 +377,13 @@ static enum status try_patterns(
 		tap->trying[weight[i]] = true;
 		codes *= tap->only_data ? 1 : PATTERNS;
 	}
-	for (uint32_t code = 0; code < codes && status == OK; code++) {
+	FOR_WHILE(code, codes, status == OK) {
 		if (!set_patterns(tap, weight, weights, code))
 			continue;
 		if (control_spend(tap->job->control, tap->network.chain.edges * 20))
 			status = control_status(tap->job->control);
 		int64_t cost = route(tap);
-		if (status == OK)
-			status = note_candidate(tap, weight, weights, code, copies, cost);
+		THEN(status, note_candidate(tap, weight, weights, code, copies, cost));
 		if (status == OK && cost < least) {
 			least = cost;
 			best = code;
@@ -428,8 +427,8 @@ static enum status try_subgraph(struct tap *tap, uint32_t segment, uint32_t *wei
 static void tap_find_owners(const struct tap *tap, uint32_t *owner)
 {
 	const struct graph *graph = tap->graph;
-	memset(owner, 0xff, graph->tensors * sizeof *owner);
-	for (uint32_t op = graph->ops; op-- > 0;) {
+	FILL_NONE(owner, graph->tensors);
+	FOR_DOWN(op, graph->ops) {
 		uint32_t of = NONE;
 		FOR_ITEMS(written, &graph->writes, op) {
 			const struct storage *storage = tap_storage_of(tap, written);
@@ -514,7 +513,7 @@ static enum status tap_begin(struct tap *tap, const struct sharding *base)
 	FOR(op, tap->graph->ops)
 		if (tap->graph->op[op].flops > tap->most_flops)
 			tap->most_flops = tap->graph->op[op].flops;
-	memset(tap->pattern, 0xff, chain->nodes * sizeof *tap->pattern);
+	FILL_NONE(tap->pattern, chain->nodes);
 	FOR(node, chain->nodes)
 		if (is_weight(tap, node))
 			tap->pattern[node] = choice_of_pattern(tap, node, REPLICATED);

@@ -34,7 +34,7 @@ static enum status find_layers(const struct graph *graph, struct activations *ac
 {
 	struct names index = { 0 };
 	enum status status = OK;
-	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
+	FOR_WHILE(op, graph->ops, status == OK) {
 		const char *module = graph->op[op].module;
 		size_t length = is_forward(graph, op) ? module_layer_length(module) : 0;
 		activations->layer[op] = NONE;
@@ -130,13 +130,13 @@ static bool feeds_product(const struct graph *graph, const uint32_t *traits, uin
 {
 	uint32_t at = softmax;
 	FOR_INT(hops, 16) {
-		uint32_t storage = graph->tensor[graph->writes.item[graph->writes.start[at]]].storage, next = NONE;
+		uint32_t storage = graph->tensor[graph_result(graph, at, 0)].storage, next = NONE;
 		FOR_ITEMS(user, &graph->users, storage) {
 			if (user > at && is_forward(graph, user) && (traits[user] & TRAIT_PRODUCT))
 				return true;
 			if (user > at && is_forward(graph, user) && next == NONE && may_be_shares(graph, user, softmax) &&
 				graph->writes.start[user] < graph->writes.start[user + 1] &&
-				graph->tensor[graph->writes.item[graph->writes.start[user]]].storage != storage)
+				graph->tensor[graph_result(graph, user, 0)].storage != storage)
 				next = user;
 		}
 		if (next == NONE)
@@ -153,7 +153,7 @@ static enum status find_attention(const struct graph *graph, const struct rules 
 	HELD uint32_t *MAKE(traits, graph->ops);
 	for (uint32_t op = 0; traits && op < graph->ops; op++)
 		traits[op] = rules_traits(rules, graph->op[op].type);
-	for (uint32_t op = 0; op < graph->ops && stack && seen && traits; op++)
+	FOR_WHILE(op, graph->ops, stack && seen && traits)
 		if (is_forward(graph, op) && csr_length(&graph->writes, op) > 0 && (traits[op] & TRAIT_SOFTMAX) &&
 			feeds_product(graph, traits, op))
 			mark_scores(graph, activations, traits, op, stack, seen);
@@ -166,7 +166,7 @@ static bool reads_weight(const struct graph *graph, uint32_t op)
 {
 	bool weight = false;
 	FOR_ITEMS(read, &graph->reads, op)
-		weight |= graph->storage[graph->tensor[read].storage].kind == KIND_PARAMETER;
+		weight |= graph_home(graph, read)->kind == KIND_PARAMETER;
 	return weight;
 }
 
@@ -175,7 +175,7 @@ static enum status find_kept_products(
 	const struct graph *graph, const struct rules *rules, struct activations *activations)
 {
 	HELD uint32_t *MAKE(count, activations->layers);
-	for (uint32_t op = 0; op < graph->ops && count; op++) {
+	FOR_WHILE(op, graph->ops, count) {
 		const struct rule *rule = rules && activations->layer[op] != NONE ? rules_find(rules, graph->op[op].type) : NULL;
 		if (rule && (rule_contracts(rule) || rule->cost == COST_RECURRENCE) && reads_weight(graph, op))
 			activations->kept_product[op] = count[activations->layer[op]]++ % 2 == 0;

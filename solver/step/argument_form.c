@@ -52,7 +52,7 @@ static void argument_form_add_tensors(struct making *making, char letter)
 {
 	const struct argument_names *names = making->names;
 	uint32_t list = names->lists ? argument_form_add(making, ARGUMENT_LIST, NULL) : 0;
-	for (uint32_t i = 0; i < names->count && !making->failed; i++) {
+	FOR_WHILE(i, names->count, !making->failed) {
 		const char *name = names->name(names->context, letter, i);
 		if (name)
 			argument_form_add(making, ARGUMENT_TENSOR, name);

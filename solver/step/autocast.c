@@ -144,7 +144,7 @@ static bool adds_bias(const struct casting *run, uint32_t op)
 	if (!(rules_traits(run->rules, graph->op[op].type) & TRAIT_ADDITION) || csr_length(&graph->reads, op) != 2)
 		return false;
 	uint32_t bias = graph_argument(graph, op, 1),
-			 writer = graph->storage[graph->tensor[graph_argument(graph, op, 0)].storage].allocator;
+			 writer = graph_home(graph, graph_argument(graph, op, 0))->allocator;
 	return writer != NONE && graph->tensor[bias].dims == 1 && home_of(run, bias)->trained &&
 		listed(run, writer) == AUTOCAST_NARROW && same_module(run, writer, op);
 }
@@ -188,7 +188,7 @@ static void look_over(struct casting *run)
 		run->forward[op] = record->phase == PHASE_FORWARD || record->recomputed;
 		FOR_ITEMS(read, &graph->reads, op) {
 			gradient |= run->value[read].gradient;
-			run->value[read].based |= graph->storage[graph->tensor[read].storage].kind == KIND_PARAMETER;
+			run->value[read].based |= graph_home(graph, read)->kind == KIND_PARAMETER;
 			based |= run->value[read].based;
 		}
 		const struct rule *rule = based ? rules_find(run->rules, record->type) : NULL;
@@ -219,7 +219,7 @@ static void look_over(struct casting *run)
 static void look_ahead(struct casting *run)
 {
 	const struct graph *graph = run->graph;
-	for (uint32_t op = graph->ops; op-- > 0;) {
+	FOR_DOWN(op, graph->ops) {
 		bool back = !run->forward[op], product = mode_of(run, op) == AUTOCAST_NARROW;
 		if (op_releases(&graph->op[op]) || (back && listed(run, op) == AUTOCAST_WIDE_RESULT))
 			continue;
@@ -433,7 +433,7 @@ static uint32_t norm_ends(const struct casting *run, uint32_t op)
 		if (user <= op || !run->forward[user] || !same_module(run, user, op) || csr_length(&graph->writes, user) != 1)
 			continue;
 		FOR_ITEMS(read, &graph->reads, user)
-			if (graph->storage[graph->tensor[read].storage].kind == KIND_PARAMETER)
+			if (graph_home(graph, read)->kind == KIND_PARAMETER)
 				return op;
 		return user;
 	}
@@ -597,7 +597,7 @@ static void cast_all(struct casting *run)
 {
 	const struct graph *graph = run->graph;
 	bool before = false;
-	for (uint32_t op = 0; op < graph->ops && run->build.status == OK; op++) {
+	FOR_WHILE(op, graph->ops, run->build.status == OK) {
 		bool again = run->forward[op] && graph->op[op].phase != PHASE_FORWARD;
 		if (run->region == 0 && graph->op[op].phase == PHASE_BACKWARD && run->captured)
 			end_forward(run, op);
@@ -633,7 +633,7 @@ static enum status cast_prepare(struct casting *run, struct error *error)
 	FOR(s, graph->storages)
 		run->memory[s].let_go = NONE;
 	enum status status = update_groups_find(graph, run->rules, &groups, error);
-	for (uint32_t g = 0; g < groups.groups && status == OK; g++) {
+	FOR_WHILE(g, groups.groups, status == OK) {
 		home_of(run, groups.group[g].parameter)->trained = true;
 		if (groups.group[g].gradient != NONE)
 			home_of(run, groups.group[g].gradient)->gradient = true;

@@ -27,8 +27,7 @@ bool shape_equal(const struct shape *a, const struct shape *b)
 /* Keeps the first failure. */
 static void build_fail(struct build *build, enum status status)
 {
-	if (build->status == OK)
-		build->status = status;
+	THEN(build->status, status);
 }
 
 static uint32_t step_build_add_tensor(struct build *build, const char *name, enum kind kind, enum dtype dtype,
@@ -287,7 +286,7 @@ void build_copy_control(struct build *build, const struct graph *graph, const ui
 
 void build_copy_tensors(struct build *build, const struct graph *graph, uint32_t *tensor)
 {
-	for (uint32_t t = 0; t < graph->tensors && build->status == OK; t++)
+	FOR_WHILE(t, graph->tensors, build->status == OK)
 		if ((tensor[t] = draft_tensor(build->draft, &graph->tensor[t])) == NONE)
 			build->status = NO_MEMORY;
 }
@@ -295,10 +294,8 @@ void build_copy_tensors(struct build *build, const struct graph *graph, uint32_t
 struct graph *build_like(struct build *build, const struct graph *graph, struct error *error)
 {
 	struct graph *result = NULL;
-	if (build->status == OK)
-		build->status = build->draft
-			? draft_describe(build->draft, graph->name, graph->source, graph->extra, &graph->about)
-			: NO_MEMORY;
+	THEN(build->status, build->draft ? draft_describe(build->draft, graph->name, graph->source, graph->extra,
+		&graph->about) : NO_MEMORY);
 	if (build->status == OK)
 		result = graph_build(build->draft, error);
 	else

@@ -30,12 +30,12 @@ static const struct rule *rule_of(const struct forming *forming, uint32_t op)
 
 static uint32_t device_form_result_of(const struct graph *graph, uint32_t op)
 {
-	return graph->writes.item[graph->writes.start[op]];
+	return graph_result(graph, op, 0);
 }
 
 static uint32_t read_of(const struct graph *graph, uint32_t op, uint32_t k)
 {
-	return graph->reads.item[graph->reads.start[op] + k];
+	return graph_operand(graph, op, k);
 }
 
 static const struct storage *device_form_storage_of(const struct graph *graph, uint32_t tensor)
@@ -122,7 +122,7 @@ static void link_sums(struct forming *forming)
 	const struct graph *graph = forming->graph;
 	FOR(op, graph->ops) {
 		forming->before[op] = forming->sum[op].next = forming->sum[op].first = NONE;
-		for (uint32_t k = 0; k < 2 && adds_gradients(forming, op) && forming->before[op] == NONE; k++) {
+		FOR_WHILE(k, 2, adds_gradients(forming, op) && forming->before[op] == NONE) {
 			uint32_t tensor = read_of(graph, op, k), writer = graph->tensor[tensor].writer, target = target_of(graph, op);
 			if (writer == NONE || forming->reads[tensor] != 1 || (target != NONE && target != tensor) ||
 				!adds_gradients(forming, writer))
@@ -248,7 +248,7 @@ static enum status device_form_find_tied(struct forming *forming)
 	uint32_t *name;
 	bool *tied;
 	NEED(ROOMS(&forming->arena, graph->storages, name, tied));
-	memset(name, 0xff, graph->storages * sizeof *name);
+	FILL_NONE(name, graph->storages);
 	FOR(op, graph->ops) {
 		const struct rule *rule = graph->op[op].phase == PHASE_FORWARD ? rule_of(forming, op) : NULL;
 		for (uint32_t i = graph->reads.start[op]; rule && rule->cost != COST_NONE && i < graph->reads.start[op + 1]; i++) {
@@ -328,7 +328,7 @@ static uint32_t device_form_write_op(struct forming *forming, uint32_t op)
 static void device_form_write_tensors(struct forming *forming)
 {
 	const struct graph *graph = forming->graph;
-	for (uint32_t t = 0; t < graph->tensors && forming->build.status == OK; t++) {
+	FOR_WHILE(t, graph->tensors, forming->build.status == OK) {
 		struct tensor tensor = graph->tensor[t];
 		tensor.alias = forming->alias[t];
 		forming->tensor[t] = t;
@@ -346,7 +346,7 @@ static struct graph *write_form(struct forming *forming, struct error *error)
 	build->status = build->draft && made ? OK : NO_MEMORY;
 	if (build->status == OK)
 		device_form_write_tensors(forming);
-	for (uint32_t op = 0; op < graph->ops && build->status == OK; op++) {
+	FOR_WHILE(op, graph->ops, build->status == OK) {
 		if (!forming->sum[op].moves)
 			made[op] = device_form_write_op(forming, op);
 		for (uint32_t adds = forming->sum[op].first; adds != NONE && forming->sum[adds].place == op;
@@ -365,8 +365,8 @@ static enum status device_form_begin(struct forming *forming)
 	NEED(ROOMS(arena, graph->ops, forming->sum, forming->before, forming->added) &&
 		ROOMS(arena, graph->storages, forming->held, forming->computes, forming->last) &&
 		ROOMS(arena, graph->tensors, forming->reads, forming->again, forming->tensor, forming->twin, forming->alias));
-	memset(forming->last, 0xff, graph->storages * sizeof *forming->last);
-	memset(forming->twin, 0xff, graph->tensors * sizeof *forming->twin);
+	FILL_NONE(forming->last, graph->storages);
+	FILL_NONE(forming->twin, graph->tensors);
 	FOR(t, graph->tensors)
 		forming->alias[t] = graph->tensor[t].alias;
 	FOR(op, graph->ops)
@@ -380,10 +380,8 @@ struct graph *graph_device_form(struct graph *graph, const struct rules *rules, 
 	struct forming forming = { .graph = graph, .rules = rules };
 	struct graph *form = NULL;
 	enum status status = device_form_begin(&forming);
-	if (status == OK)
-		status = group_sums(&forming);
-	if (status == OK)
-		status = device_form_find_tied(&forming);
+	THEN(status, group_sums(&forming));
+	THEN(status, device_form_find_tied(&forming));
 	if (status != OK)
 		fail_memory(error);
 	else

@@ -183,7 +183,7 @@ static void make_states(struct call *call, const struct sequence *sequence)
 {
 	struct build *build = call->build;
 	uint32_t *weight = values(call, 'w'), *counter = values(call, 's');
-	for (uint32_t i = 0; i < call->count && build->status == OK; i++) {
+	FOR_WHILE(i, call->count, build->status == OK) {
 		uint32_t parameter = call->parameter[i].parameter;
 		struct shape shape = build_shape(build, parameter);
 		enum dtype dtype = eager_update_has_master(call, parameter) ? DTYPE_F32 : build_dtype(build, parameter);
@@ -207,7 +207,7 @@ static void begin_call(struct call *call, const struct sequence *sequence, enum 
 	struct build *build = call->build;
 	uint32_t *gradient = values(call, 'g'), *constant = values(call, 'c');
 	make_states(call, sequence);
-	for (uint32_t i = 0; i < call->count && build->status == OK; i++) {
+	FOR_WHILE(i, call->count, build->status == OK) {
 		gradient[i] = call->parameter[i].gradient;
 		constant[i] = NONE;
 	}
@@ -225,7 +225,7 @@ static void begin_call(struct call *call, const struct sequence *sequence, enum 
 static void eager_update_read_operands(struct call *call, const struct row *row)
 {
 	for (const char *letter = row->reads; *letter; letter++)
-		for (uint32_t i = 0; i < call->count && call->build->status == OK; i++)
+		FOR_WHILE(i, call->count, call->build->status == OK)
 			if (values(call, *letter)[i] != NONE)
 				build_read(call->build, values(call, *letter)[i]);
 }
@@ -236,12 +236,12 @@ static void eager_update_write_results(struct call *call, const struct row *row,
 	const char first[2] = { row->reads[0], '\0' };
 	if (row->makes) {
 		uint32_t *made = values(call, row->makes), *like = values(call, row->reads[0]);
-		for (uint32_t i = 0; i < call->count && build->status == OK; i++)
+		FOR_WHILE(i, call->count, build->status == OK)
 			made[i] = build_output(build, build_dtype(build, like[i]), build_shape(build, like[i]));
 		return;
 	}
 	for (const char *letter = row->writes ? row->writes : first; *letter; letter++)
-		for (uint32_t i = 0; i < call->count && build->status == OK; i++)
+		FOR_WHILE(i, call->count, build->status == OK)
 			if (list)
 				build_touch(build, values(call, *letter)[i]);
 			else
@@ -267,7 +267,7 @@ static void run_row(struct call *call, const struct row *row, bool list)
 	const struct arguments *arguments = result && build->status == OK ? arguments_make(call->arena, row->form, &names)
 		: NULL;
 	eager_update_write_results(call, row, list);
-	for (uint32_t i = 0; i < made && arguments && build->status == OK; i++)
+	FOR_WHILE(i, made, arguments && build->status == OK)
 		result[i] = eager_update_name_of(call, row->makes ? row->makes : row->reads[0], i);
 	arguments = arguments ? arguments_with_result(call->arena, arguments, result, made, list) : NULL;
 	if (build->status == OK && (!arguments || draft_op_arguments(build->draft, op, arguments) != OK))
@@ -278,7 +278,7 @@ static void run_row(struct call *call, const struct row *row, bool list)
 static void eager_update_drop(struct call *call, char letter)
 {
 	unsigned char place = (unsigned char)letter;
-	for (uint32_t i = 0; i < call->holds[place] && call->build->status == OK; i++)
+	FOR_WHILE(i, call->holds[place], call->build->status == OK)
 		build_op(call->build, RELEASE_TYPE, IN(call->held[place][i]));
 	if (!call->held[place])
 		ROOM(call->arena, call->held[place], call->room);
@@ -303,7 +303,7 @@ static void run_call(struct call *call, const struct sequence *sequence)
 		if (row->drops)
 			eager_update_drop(call, row->drops);
 	}
-	for (uint32_t i = 0; i < call->count && build->status == OK; i++)
+	FOR_WHILE(i, call->count, build->status == OK)
 		if (eager_update_has_master(call, call->parameter[i].parameter))
 			build_map_inplace(build, "aten.copy_.default", IN(call->parameter[i].parameter, values(call, 'w')[i]));
 }

@@ -40,7 +40,7 @@ static bool float8_is_linear(const struct graph *graph, const struct rules *rule
 /* A gradient: made after the forward pass, and not what runs again. */
 static bool float8_is_gradient(const struct graph *graph, uint32_t tensor)
 {
-	uint32_t writer = graph->tensor[graph->storage[graph->tensor[tensor].storage].root].writer;
+	uint32_t writer = graph->tensor[graph_home(graph, tensor)->root].writer;
 	return writer != NONE && graph->op[writer].phase != PHASE_FORWARD && !graph->op[writer].recomputed;
 }
 
@@ -88,7 +88,7 @@ static void float8_rewrite(struct casting *casting, const bool *linear)
 	build_copy_tensors(build, graph, casting->tensor);
 	FOR(t, 2 * graph->tensors)
 		casting->cast[0][t] = NONE;
-	for (uint32_t op = 0; op < graph->ops && build->status == OK; op++)
+	FOR_WHILE(op, graph->ops, build->status == OK)
 		casting->op[op] = linear[op] ? float8_narrow(casting, op) : build_copy_op(build, graph, op, casting->tensor);
 	build_finish(build);
 	build_copy_control(build, graph, casting->op);

@@ -96,7 +96,7 @@ static void addmm(const struct gradient *g)
 /* One backward op with the gradients of the input, and of weight and bias where they are wanted. */
 static void norm_outputs(const struct gradient *g)
 {
-	for (uint32_t i = 0; i < g->ins && i < 3; i++)
+	FOR_WHILE(i, g->ins, i < 3)
 		if (gradient_needs(g, i))
 			g->to[i] = build_output(g->build, build_dtype(g->build, g->in[i]), build_shape(g->build, g->in[i]));
 }
@@ -157,7 +157,7 @@ DERIVATIVE(cast, g->to[0] = like(g, "aten._to_copy.default", g->in[0], IN(g->fro
 
 static void gradient_multiply(const struct gradient *g)
 {
-	for (uint32_t i = g->ins; i-- > 0;)
+	FOR_DOWN(i, g->ins)
 		if (gradient_needs(g, i)) {
 			uint32_t other = g->ins > 1 ? g->in[1 - i] : NONE;
 			g->to[i] = sum_to(g, build_map(g->build, "aten.mul.Tensor", IN(g->from[0], other)), g->in[i]);
@@ -215,7 +215,7 @@ static void extremum(const struct gradient *g)
 	struct shape shape = build_shape(g->build, g->out[0]);
 	build_op(g->build, "aten.ge.Tensor", IN(g->in[0], input_or_none(g, 1)));
 	uint32_t mask = build_output(g->build, DTYPE_BOOL, shape);
-	for (uint32_t i = g->ins; i-- > 0;)
+	FOR_DOWN(i, g->ins)
 		if (gradient_needs(g, i))
 			g->to[i] = sum_to(g, build_map(g->build, "aten.masked_fill.Scalar", IN(g->from[0], mask)), g->in[i]);
 }

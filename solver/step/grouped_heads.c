@@ -37,7 +37,7 @@ static uint32_t only_operand(const struct graph *graph, uint32_t op)
 {
 	bool plain = csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1 &&
 		graph->inplace_start[op] == graph->inplace_start[op + 1];
-	return plain ? graph->reads.item[graph->reads.start[op]] : NONE;
+	return plain ? graph_operand(graph, op, 0) : NONE;
 }
 
 /* A view, or a copy of all elements. */
@@ -84,7 +84,7 @@ static uint32_t grouped_heads_source_of(const struct grouping *grouping, uint32_
 /* The only op that reads a tensor, or NONE. */
 static uint32_t only_reader(const struct grouping *grouping, uint32_t tensor)
 {
-	return csr_length(&grouping->readers, tensor) == 1 ? grouping->readers.item[grouping->readers.start[tensor]] : NONE;
+	return csr_length(&grouping->readers, tensor) == 1 ? csr_at(&grouping->readers, tensor, 0) : NONE;
 }
 
 /* The sum over groups that a gradient [b, k g, t, d] goes into, of source's shape: views, one sum, views. chain: the
@@ -102,7 +102,7 @@ static uint32_t sum_of(
 		uint32_t op = only_reader(grouping, at);
 		if (op == NONE || only_operand(grouping->graph, op) == NONE || grouping->graph->op[op].phase != PHASE_BACKWARD)
 			return NONE;
-		uint32_t to = grouping->graph->writes.item[grouping->graph->writes.start[op]];
+		uint32_t to = graph_result(grouping->graph, op, 0);
 		const struct rule *rule = rules_find(grouping->rules, grouping->graph->op[op].type);
 		bool sums = rule && (rule->traits & TRAIT_LINEAR) && rule->cost != COST_NONE &&
 			grouped_heads_elements(tensor_at(grouping, to)) * groups == grouped_heads_elements(tensor_at(grouping, at));
@@ -124,7 +124,7 @@ static bool find_sources(
 {
 	const struct graph *graph = grouping->graph;
 	FOR(i, 2) {
-		copies[i] = graph->reads.item[graph->reads.start[op] + k + i];
+		copies[i] = graph_operand(graph, op, k + i);
 		source[i] = grouped_heads_source_of(grouping, copies[i]);
 		if (source[i] == NONE)
 			return false;
@@ -142,8 +142,8 @@ static void group_kernel(struct grouping *grouping, uint32_t op)
 		(backward && csr_length(&graph->writes, op) != 3) ||
 		!find_sources(grouping, op, backward ? 2 : 1, copies, source))
 		return;
-	for (uint32_t i = 0; i < 2 && backward; i++) {
-		uint32_t gradient = graph->writes.item[graph->writes.start[op] + 1 + i];
+	FOR_WHILE(i, 2, backward) {
+		uint32_t gradient = graph_result(graph, op, 1 + i);
 		const struct tensor *wide = tensor_at(grouping, gradient);
 		bool fits = wide->shape && has_shape(tensor_at(grouping, copies[i]), wide->shape, wide->dims);
 		sum[i] = fits ? sum_of(grouping, gradient, tensor_at(grouping, source[i]), chain[i], &links[i]) : NONE;
@@ -157,10 +157,10 @@ static void group_kernel(struct grouping *grouping, uint32_t op)
 		grouping->source[source[i]] = true;
 		if (!backward)
 			continue;
-		uint32_t gradient = graph->writes.item[graph->writes.start[op] + 1 + i];
+		uint32_t gradient = graph_result(graph, op, 1 + i);
 		grouping->like[gradient] = sum[i];
 		FOR(k, links[i]) {
-			uint32_t result = graph->writes.item[graph->writes.start[chain[i][k]]];
+			uint32_t result = graph_result(graph, chain[i][k], 0);
 			grouping->dropped[chain[i][k]] = true;
 			if (tensor_at(grouping, result)->storage == tensor_at(grouping, sum[i])->storage)
 				grouping->instead[result] = gradient; /* views may be named after the root */
@@ -172,11 +172,11 @@ static void group_kernel(struct grouping *grouping, uint32_t op)
 static void drop_unread(struct grouping *grouping)
 {
 	const struct graph *graph = grouping->graph;
-	for (uint32_t op = graph->ops; op-- > 0;) {
-		uint32_t result = only_operand(graph, op) == NONE ? NONE : graph->writes.item[graph->writes.start[op]];
+	FOR_DOWN(op, graph->ops) {
+		uint32_t result = only_operand(graph, op) == NONE ? NONE : graph_result(graph, op, 0);
 		if (result == NONE || csr_length(&grouping->readers, result) == 0 || !only_moves(grouping, op))
 			continue;
-		bool read = grouping->source[result] || graph->storage[graph->tensor[result].storage].live_out, copied = false;
+		bool read = grouping->source[result] || graph_home(graph, result)->live_out, copied = false;
 		FOR_ITEMS(reader, &grouping->readers, result) {
 			bool past = grouping->grouped[reader] && grouping->heads[result] != NONE;
 			read |= !past && !grouping->dropped[reader];
@@ -227,7 +227,7 @@ static void grouped_heads_copy_tensors(const struct grouping *grouping, struct b
 	FOR(t, graph->tensors)
 		if (grouping->instead[t] != NONE)
 			tensor[t] = tensor[grouping->instead[t]];
-	for (uint32_t t = 0; t < graph->tensors && build->status == OK; t++) {
+	FOR_WHILE(t, graph->tensors, build->status == OK) {
 		struct tensor copy = graph->tensor[t];
 		if (is_gone(grouping, t))
 			continue;

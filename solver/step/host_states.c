@@ -75,9 +75,9 @@ static bool host_states_group(const struct host_states *states, uint32_t *group)
 	const struct graph *graph = states->graph;
 	HELD uint32_t *MAKE(of, graph->storages);   /* union-find */
 	HELD bool *MAKE(holds, graph->storages);    /* [roots] state */
-	for (uint32_t s = 0; s < graph->storages && of; s++)
+	FOR_WHILE(s, graph->storages, of)
 		of[s] = s;
-	for (uint32_t op = 0; op < graph->ops && of; op++) {
+	FOR_WHILE(op, graph->ops, of) {
 		uint32_t first = NONE;
 		FOR_ITEMS(touched, &graph->touches, op) {
 			if (!host_states_joins(states, touched))
@@ -89,9 +89,9 @@ static bool host_states_group(const struct host_states *states, uint32_t *group)
 		}
 		group[op] = first == NONE ? 0 : 1 + first;
 	}
-	for (uint32_t s = 0; s < graph->storages && of && holds; s++)
+	FOR_WHILE(s, graph->storages, of && holds)
 		holds[host_states_root(of, s)] |= states->goes[s];
-	for (uint32_t op = 0; op < graph->ops && of && holds; op++) {
+	FOR_WHILE(op, graph->ops, of && holds) {
 		uint32_t root = group[op] > 0 ? host_states_root(of, group[op] - 1) : NONE;
 		group[op] = root != NONE && holds[root] ? 1 + root : 0;
 	}
@@ -180,7 +180,7 @@ static uint32_t host_states_copy(struct host_states *states, uint32_t s, enum ad
 	struct build *build = &states->build;
 	const struct tensor *root = &states->graph->tensor[states->graph->storage[s].root];
 	build->phase = PHASE_COMMUNICATION;
-	build->module = states->graph->op[states->graph->users.item[states->graph->users.start[s]]].module;
+	build->module = states->graph->op[csr_at(&states->graph->users, s, 0)].module;
 	build_op(build, added_types[added], IN(from));
 	uint32_t to = build_output(build, root->dtype, build_shape(build, states->tensor[states->graph->storage[s].root]));
 	if (to != NONE)
@@ -298,7 +298,7 @@ static void host_states_run(struct host_states *states)
 	const struct graph *graph = states->graph;
 	struct flight flight = { .most = 2 * host_states_bytes(states, 0, states->groups) / states->groups, .before = NONE };
 	uint32_t end = 0;
-	for (uint32_t i = 0; i < graph->ops && states->build.status == OK; i++) {
+	FOR_WHILE(i, graph->ops, states->build.status == OK) {
 		uint32_t op = states->order[i], first = states->group[flight.group];
 		bool more = flight.group < states->groups;
 		if (more && states->span[first].first == i) {
@@ -325,7 +325,7 @@ static enum status host_states_write(struct host_states *states)
 	states->build = (struct build){ .draft = draft_new(), .source = graph, .op = NONE };
 	NEED(states->build.draft && ROOM(arena, states->tensor, graph->tensors) && ROOM(arena, states->op, graph->ops) &&
 		ROOM(arena, states->newest, graph->storages) && ROOM(arena, states->host, states->count));
-	memset(states->newest, 0xff, graph->storages * sizeof *states->newest);
+	FILL_NONE(states->newest, graph->storages);
 	build_copy_tensors(&states->build, graph, states->tensor);
 	host_states_run(states);
 	build_copy_control(&states->build, graph, states->op);

@@ -36,7 +36,7 @@ static void late_casts_move(struct moving *moving, const bool *late)
 	FOR(op, graph->ops)
 		moving->op[op] = NONE;
 	FOR_INT(rest, 2) /* what nothing waits for comes last */
-		for (uint32_t op = 0; op < graph->ops && build->status == OK; op++)
+		FOR_WHILE(op, graph->ops, build->status == OK)
 			if (!late[op] || rest)
 				late_casts_add(moving, op, late[op]);
 	build_copy_control(build, graph, moving->op);

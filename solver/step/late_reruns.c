@@ -5,7 +5,7 @@
 static void late_reruns_add_edges(struct build *build, const struct graph *graph, const uint32_t *op)
 {
 	uint32_t before = NONE;
-	for (uint32_t i = 0; i < graph->ops && build->status == OK; i++) {
+	FOR_WHILE(i, graph->ops, build->status == OK) {
 		if (!graph->op[i].recomputed)
 			before = i;
 		else if (before != NONE)
@@ -25,7 +25,7 @@ struct graph *late_reruns(struct graph *graph, struct error *error)
 	build.status = tensor && op && build.draft ? OK : NO_MEMORY;
 	if (build.status == OK)
 		build_copy_tensors(&build, graph, tensor);
-	for (uint32_t i = 0; i < graph->ops && build.status == OK; i++)
+	FOR_WHILE(i, graph->ops, build.status == OK)
 		op[i] = build_copy_op(&build, graph, i, tensor);
 	build_copy_control(&build, graph, op);
 	late_reruns_add_edges(&build, graph, op);

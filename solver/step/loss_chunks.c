@@ -57,7 +57,7 @@ static struct shape shape_apart(const struct chunking *chunking, uint32_t tensor
 	for (int d = 0; d < whole.dims && apart.dims + 3 < DIMS_MAX; d++) {
 		const struct factor_term *term = &factors->dim[factors->dim_start[tensor] + (uint32_t)d];
 		int64_t before = 1, behind = 1;
-		for (uint32_t p = 0; p < term->count && d == at; p++)
+		FOR_WHILE(p, term->count, d == at)
 			*(p < place ? &before : &behind) *= p == place ? 1 : factors->factor[factors->part[term->first + p]].size;
 		if (d == at && place > 0)
 			apart.dim[apart.dims++] = before;
@@ -106,7 +106,7 @@ static uint32_t moved(struct chunking *chunking, uint32_t op, uint32_t operand, 
 {
 	struct build *build = &chunking->build;
 	const struct op *from = &chunking->graph->op[op];
-	bool view = chunking->graph->tensor[chunking->graph->writes.item[chunking->graph->writes.start[op]]].alias != NONE;
+	bool view = chunking->graph->tensor[graph_result(chunking->graph, op, 0)].alias != NONE;
 	return view ? build_reshape(build, from->type, operand, shape) : build_to_shape(build, from->type, operand, shape);
 }
 
@@ -122,7 +122,7 @@ static void loss_chunks_cut(struct chunking *chunking, uint32_t op, uint32_t ten
 	if (factor != chunking->region.cut)
 		of = moved(chunking, chunking->region.shorten, of, shape_apart(chunking, tensor, chunking->rows, &dim));
 	build_op(build, "aten.split.Tensor", IN(of));
-	for (uint32_t c = 0; c < chunking->chunks && fine(chunking); c++) {
+	FOR_WHILE(c, chunking->chunks, fine(chunking)) {
 		struct shape shape = shape_apart(chunking, tensor, chunk_rows(chunking, c), &dim);
 		chunking->part[tensor * (size_t)chunking->chunks + c] = build_view(build, of, shape);
 	}
@@ -174,9 +174,9 @@ static void count_labels(struct chunking *chunking)
 	const struct graph *graph = chunking->graph;
 	uint32_t loss = chunking->region.loss, labels = chunking->region.labels;
 	uint32_t results = csr_length(&graph->writes, loss),
-			 weight = results > 1 ? graph->writes.item[graph->writes.start[loss] + 1] : NONE;
+			 weight = results > 1 ? graph_result(graph, loss, 1) : NONE;
 	chunking->total = NONE;
-	for (uint32_t c = 0; c < chunking->chunks && fine(chunking); c++) {
+	FOR_WHILE(c, chunking->chunks, fine(chunking)) {
 		uint32_t own = chunking->part[labels * (size_t)chunking->chunks + c];
 		loss_chunks_describe(chunking, loss);
 		build_op(build, "aten.ne.Scalar", IN(own));
@@ -274,11 +274,9 @@ static void loss_chunks_copy_op(struct chunking *chunking, uint32_t op, uint32_t
 	uint32_t id = fine(chunking) ? draft_op(build->draft, &copy) : NONE;
 	enum status status = id == NONE ? NO_MEMORY : OK;
 	FOR_ITEMS(read, &graph->reads, op)
-		if (status == OK)
-			status = draft_read(build->draft, id, chunking->chunk[read]);
+		THEN(status, draft_read(build->draft, id, chunking->chunk[read]));
 	FOR_ITEMS(write, &graph->writes, op)
-		if (status == OK)
-			status = draft_write(build->draft, id, chunking->chunk[write]);
+		THEN(status, draft_write(build->draft, id, chunking->chunk[write]));
 	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++) {
 		struct inplace pair = graph->inplace[i];
 		status = draft_inplace(
@@ -300,14 +298,14 @@ static bool loss_chunks_add_product(struct chunking *chunking, uint32_t op, uint
 	const struct graph *graph = chunking->graph;
 	struct build *build = &chunking->build;
 	const struct rule *rule = rules_find(chunking->rules, graph->op[op].type);
-	uint32_t result = graph->writes.item[graph->writes.start[op]];
+	uint32_t result = graph_result(graph, op, 0);
 	if (chunk == 0 || !rule || strcmp(rule->factors, "m k+, k+ n -> m n") != 0 || csr_length(&graph->reads, op) != 2 ||
 		csr_length(&graph->writes, op) != 1 || !loss_region_leaves(chunking->graph, &chunking->region, result) ||
 		loss_chunks_has_rows(chunking, result))
 		return false;
 	uint32_t *sum = &chunking->part[result * (size_t)chunking->chunks];
-	uint32_t a = chunking->chunk[graph->reads.item[graph->reads.start[op]]],
-			 b = chunking->chunk[graph->reads.item[graph->reads.start[op] + 1]];
+	uint32_t a = chunking->chunk[graph_operand(graph, op, 0)],
+			 b = chunking->chunk[graph_operand(graph, op, 1)];
 	loss_chunks_describe(chunking, op);
 	build_op(build, "aten.addmm_.default", IN(*sum, a, b));
 	*sum = build_inplace(build, *sum);
@@ -343,7 +341,7 @@ static void begin_backward(struct chunking *chunking, uint32_t chunk)
 	const struct graph *graph = chunking->graph;
 	struct build *build = &chunking->build;
 	uint32_t op = chunking->region.backward, loss = chunking->region.loss;
-	uint32_t weight = csr_length(&graph->writes, loss) > 1 ? graph->writes.item[graph->writes.start[loss] + 1] : NONE;
+	uint32_t weight = csr_length(&graph->writes, loss) > 1 ? graph_result(graph, loss, 1) : NONE;
 	if (!chunking->region.mean)
 		return;
 	FOR_ITEMS(read, &graph->reads, op)
@@ -351,7 +349,7 @@ static void begin_backward(struct chunking *chunking, uint32_t chunk)
 			chunking->chunk[weight] = chunking->weight;
 			return;
 		}
-	uint32_t gradient = graph->reads.item[graph->reads.start[op]];
+	uint32_t gradient = graph_operand(graph, op, 0);
 	loss_chunks_describe(chunking, op);
 	uint32_t part = loss_chunks_share(chunking, chunk);
 	chunking->chunk[gradient] = build_map(build, "aten.mul.Tensor", IN(chunking->whole[gradient], part));
@@ -362,7 +360,7 @@ static void write_chunk(struct chunking *chunking, uint32_t chunk)
 	const struct graph *graph = chunking->graph;
 	const struct loss_region *region = &chunking->region;
 	chunking->at = chunk_rows(chunking, chunk);
-	memset(chunking->chunk, 0xff, graph->tensors * sizeof *chunking->chunk);
+	FILL_NONE(chunking->chunk, graph->tensors);
 	for (uint32_t op = region->first; op <= region->last && fine(chunking); op++) {
 		if (!region->inside[op])
 			continue;
@@ -372,8 +370,8 @@ static void write_chunk(struct chunking *chunking, uint32_t chunk)
 					? loss_chunks_part_of(chunking, op, tensor, chunk)
 					: chunking->whole[tensor];
 		if (region->moved[op]) {
-			chunking->chunk[graph->writes.item[graph->writes.start[op]]] =
-				chunking->chunk[graph->reads.item[graph->reads.start[op]]];
+			chunking->chunk[graph_result(graph, op, 0)] =
+				chunking->chunk[graph_operand(graph, op, 0)];
 			continue;
 		}
 		if (op == region->backward)
@@ -489,7 +487,7 @@ static void copy_outside(struct chunking *chunking, uint32_t op)
 		chunking->op[op] = draft_op(chunking->build.draft, &ones);
 		if (chunking->op[op] == NONE ||
 			draft_write(chunking->build.draft, chunking->op[op],
-				chunking->whole[graph->writes.item[graph->writes.start[op]]]) != OK)
+				chunking->whole[graph_result(graph, op, 0)]) != OK)
 			chunking->build.status = NO_MEMORY;
 		return;
 	}
@@ -501,7 +499,7 @@ static void loss_chunks_copy_given(struct chunking *chunking)
 {
 	const struct graph *graph = chunking->graph;
 	FOR_INT(views, 2)
-		for (uint32_t t = 0; t < graph->tensors && fine(chunking); t++) {
+		FOR_WHILE(t, graph->tensors, fine(chunking)) {
 			uint32_t alias = graph->tensor[t].alias, of = alias == NONE ? NONE : chunking->whole[alias];
 			if (graph->tensor[t].writer == NONE && (alias != NONE) == views && (!views || of != NONE))
 				loss_chunks_copy_tensor(chunking, t, of);
@@ -513,8 +511,8 @@ static enum status write(struct chunking *chunking)
 	const struct graph *graph = chunking->graph;
 	const struct loss_region *region = &chunking->region;
 	struct build *build = &chunking->build;
-	memset(chunking->whole, 0xff, graph->tensors * sizeof *chunking->whole);
-	memset(chunking->op, 0xff, graph->ops * sizeof *chunking->op);
+	FILL_NONE(chunking->whole, graph->tensors);
+	FILL_NONE(chunking->op, graph->ops);
 	loss_chunks_copy_given(chunking);
 	for (uint32_t op = 0; op <= region->last && fine(chunking); op++)
 		if (!region->inside[op] && !region->behind[op])
@@ -523,7 +521,7 @@ static enum status write(struct chunking *chunking)
 		loss_chunks_cut_all(chunking);
 	if (fine(chunking))
 		count_labels(chunking);
-	for (uint32_t c = 0; c < chunking->chunks && fine(chunking); c++)
+	FOR_WHILE(c, chunking->chunks, fine(chunking))
 		write_chunk(chunking, c);
 	if (fine(chunking))
 		loss_chunks_write_results(chunking);
@@ -560,7 +558,7 @@ static struct graph *chunked(struct chunking *chunking, struct loss_chunks_repor
 		fail_memory(error);
 	report->chunks = chunking->chunks;
 	report->ops = chunking->region.ops;
-	report->logits = graph->tensor[graph->reads.item[graph->reads.start[chunking->region.loss]]].name;
+	report->logits = graph->tensor[graph_operand(graph, chunking->region.loss, 0)].name;
 	return result;
 }
 

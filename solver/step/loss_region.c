@@ -81,7 +81,7 @@ static bool loss_region_is_large(const struct finding *finding, uint32_t tensor)
 static int64_t loss_bytes(const struct graph *graph, const struct rules *rules, uint32_t op)
 {
 	bool loss = (rules_traits(rules, graph->op[op].type) & TRAIT_CLASSES) && csr_length(&graph->reads, op) >= 2;
-	const struct tensor *logits = loss ? &graph->tensor[graph->reads.item[graph->reads.start[op]]] : NULL;
+	const struct tensor *logits = loss ? &graph->tensor[graph_operand(graph, op, 0)] : NULL;
 	return logits && logits->dims >= 2 ? logits->bytes : 0;
 }
 
@@ -119,8 +119,8 @@ static enum status find_loss(struct finding *finding)
 	region->mean = !argument_integer(arguments_item(loss->arguments, 3), &reduction) || reduction != 2;
 	if (!argument_integer(arguments_item(loss->arguments, 4), &region->ignored))
 		region->ignored = -100;
-	finding->logits = graph->reads.item[graph->reads.start[region->loss]];
-	if (graph->tensor[graph->writes.item[graph->writes.start[region->loss]]].dims != 0)
+	finding->logits = graph_operand(graph, region->loss, 0);
+	if (graph->tensor[graph_result(graph, region->loss, 0)].dims != 0)
 		return loss_region_refuse(finding, "op %s makes a loss for every row, not their mean", loss->name);
 	return OK;
 }
@@ -133,7 +133,7 @@ static enum status find_cut(struct finding *finding)
 	region->cut = region->longer = NONE;
 	FOR_SPAN(d, factors->dim_start, finding->logits) {
 		const struct factor_term *term = &factors->dim[d];
-		for (uint32_t p = 0; p < term->count && d != factors->dim_start[finding->logits] + 1; p++)
+		FOR_WHILE(p, term->count, d != factors->dim_start[finding->logits] + 1)
 			if (factors->factor[factors->part[term->first + p]].size > 1)
 				region->cut = factors->part[term->first + p];
 	}
@@ -147,7 +147,7 @@ static void find_longer(struct finding *finding)
 	const struct factors *factors = finding->factors;
 	const struct graph *graph = finding->graph;
 	struct loss_region *region = finding->region;
-	for (uint32_t i = 0; i < factors->links && region->longer == NONE; i++) {
+	FOR_WHILE(i, factors->links, region->longer == NONE) {
 		const struct factor_link *link = &factors->link[i];
 		if (link->kind != LINK_CUT || link->from.count != 1 || link->to.count != 1)
 			continue;
@@ -208,7 +208,7 @@ static bool is_feeding_view(const struct finding *finding, uint32_t op)
 	const struct rule *rule = rules_find(finding->rules, graph->op[op].type);
 	if (!rule || rule->cost != COST_NONE || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
 		return false;
-	uint32_t operand = graph->reads.item[graph->reads.start[op]], result = graph->writes.item[graph->writes.start[op]],
+	uint32_t operand = graph_operand(graph, op, 0), result = graph_result(graph, op, 0),
 			 readers = 0, from, to;
 	const struct tensor *tensor = &graph->tensor[result];
 	if (tensor->alias == NONE || tensor->kind == KIND_OUTPUT || loss_region_rows_of(finding, operand, &from) < 0 ||
@@ -232,8 +232,8 @@ static enum status find_move(struct finding *finding, uint32_t op)
 	uint32_t from, to;
 	if (csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1 || region->longer == NONE)
 		return OK;
-	if (loss_region_rows_of(finding, graph->reads.item[graph->reads.start[op]], &from) < 0 ||
-		loss_region_rows_of(finding, graph->writes.item[graph->writes.start[op]], &to) < 0 || from == to)
+	if (loss_region_rows_of(finding, graph_operand(graph, op, 0), &from) < 0 ||
+		loss_region_rows_of(finding, graph_result(graph, op, 0), &to) < 0 || from == to)
 		return OK;
 	uint32_t *move = to == region->cut ? &region->shorten : &region->lengthen;
 	if (*move != NONE)
@@ -252,7 +252,7 @@ static enum status find_ops(struct finding *finding)
 	HELD bool *MAKE(marked, graph->tensors);
 	NEED(marked);
 	find_inside(finding, marked);
-	for (uint32_t op = graph->ops; op-- > 0;)
+	FOR_DOWN(op, graph->ops)
 		region->inside[op] = region->inside[op] || is_feeding_view(finding, op);
 	FOR(op, graph->ops) {
 		if (!region->inside[op])
@@ -295,7 +295,7 @@ static bool is_seed(const struct finding *finding, uint32_t op)
 	const struct graph *graph = finding->graph;
 	const struct rule *rule = rules_find(finding->rules, graph->op[op].type);
 	return rule && rule == rules_find(finding->rules, "aten.ones_like") && csr_length(&graph->reads, op) == 1 &&
-		csr_length(&graph->writes, op) == 1 && graph->tensor[graph->writes.item[graph->writes.start[op]]].dims == 0;
+		csr_length(&graph->writes, op) == 1 && graph->tensor[graph_result(graph, op, 0)].dims == 0;
 }
 
 /* Sums of what chunks make of it give what the whole makes. Means say which dims they had. */
@@ -319,7 +319,7 @@ static enum status check_result(struct finding *finding, uint32_t op, uint32_t t
 {
 	const struct graph *graph = finding->graph;
 	const struct loss_region *region = finding->region;
-	uint32_t first = graph->writes.item[graph->writes.start[region->loss]];
+	uint32_t first = graph_result(graph, region->loss, 0);
 	if (!loss_region_leaves(finding->graph, finding->region, tensor) || tensor == first)
 		return OK;
 	if (kind_persistent(graph->tensor[tensor].kind))
@@ -359,8 +359,7 @@ static enum status find_roles(struct finding *finding)
 				return loss_region_refuse(finding, "op %s reads rows that have no loss", graph->op[op].name);
 		}
 		FOR_ITEMS(write, &graph->writes, op)
-			if (status == OK)
-				status = check_result(finding, op, write);
+			THEN(status, check_result(finding, op, write));
 		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++)
 			if (region->role[graph->inplace[i].in] != LOSS_INSIDE)
 				status = loss_region_refuse(
@@ -391,9 +390,9 @@ static enum status find_labels(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	struct loss_region *region = finding->region;
-	uint32_t labels = graph->reads.item[graph->reads.start[region->loss] + 1];
+	uint32_t labels = graph_operand(graph, region->loss, 1);
 	while (region->role[labels] == LOSS_INSIDE && csr_length(&graph->reads, graph->tensor[labels].writer) == 1)
-		labels = graph->reads.item[graph->reads.start[graph->tensor[labels].writer]];
+		labels = graph_operand(graph, graph->tensor[labels].writer, 0);
 	region->labels = labels;
 	return region->role[labels] == LOSS_CUT
 		? OK

@@ -47,7 +47,7 @@ static bool op_goes(const struct replacement *replacement, uint32_t op)
 		return false;
 	if (!op_releases(&step->op[op]))
 		return groups->updates[op] || !replacement->keeps_strays;
-	uint32_t storage = step->tensor[step->reads.item[step->reads.start[op]]].storage,
+	uint32_t storage = step->tensor[graph_operand(step, op, 0)].storage,
 			 allocator = step->storage[storage].allocator;
 	if (allocator != NONE && step->op[allocator].phase == PHASE_UPDATE)
 		return groups->updates[allocator] || !replacement->keeps_strays;
@@ -80,7 +80,7 @@ static bool prepare_replacement(struct replacement *replacement)
 		replacement->gradient[groups->step->tensor[groups->group[i].gradient].storage] = true;
 	for (; group > 0 && groups->group[group - 1].first == NONE; group--)
 		replacement->anchor[group - 1] = NONE;
-	for (uint32_t op = ops; op-- > 0;) {
+	FOR_DOWN(op, ops) {
 		replacement->dropped[op] = op_goes(replacement, op);
 		next = replacement->dropped[op] ? next : op;
 		for (; group > 0 && groups->group[group - 1].first >= op; group--)
@@ -126,7 +126,7 @@ static void optimizer_settle_tensors(const struct replacement *replacement, stru
 	const struct graph *step = replacement->groups->step;
 	FOR(t, step->tensors) {
 		if (tensor[t] != NONE && step->tensor[t].alias != NONE)
-			draft_tensor_at(build->draft, tensor[t])->alias = tensor[step->storage[step->tensor[t].storage].root];
+			draft_tensor_at(build->draft, tensor[t])->alias = tensor[graph_home(step, t)->root];
 		if (replacement->groups->marked && replacement->gradient[step->tensor[t].storage] &&
 			replacement->options->optimizer != OPTIMIZER_NONE)
 			draft_tensor_at(build->draft, tensor[t])->kind = KIND_GRADIENT; /* the update takes what the step left */
@@ -145,14 +145,14 @@ static struct graph *without_update(struct replacement *replacement, struct erro
 	uint32_t *tensor = NULL, *op = NULL;
 	enum status status = ROOM(&replacement->arena, tensor, step->tensors) && ROOM(&replacement->arena, op, step->ops) &&
 		build.draft ? OK : NO_MEMORY;
-	for (uint32_t t = 0; t < step->tensors && status == OK; t++) {
+	FOR_WHILE(t, step->tensors, status == OK) {
 		bool stays = kept_tensor(replacement, t) == t;
 		tensor[t] = stays ? draft_tensor(build.draft, &step->tensor[t]) : NONE;
 		status = !stays || tensor[t] != NONE ? OK : NO_MEMORY;
 	}
 	if (status == OK)
 		optimizer_settle_tensors(replacement, &build, tensor);
-	for (uint32_t i = 0; i < step->ops && status == OK; i++) {
+	FOR_WHILE(i, step->ops, status == OK) {
 		op[i] = NONE;
 		status = replacement->dropped[i] ? OK : optimizer_check_reads(replacement, i, tensor, error);
 		if (status == OK && !replacement->dropped[i]) {
@@ -269,7 +269,7 @@ static void optimizer_write_step(struct build *build, const struct graph *graph,
 	}
 	build_copy_control(build, graph, updates->op);
 	build->phase = PHASE_UPDATE;
-	for (uint32_t s = 0; s < graph->storages && eager; s++)
+	FOR_WHILE(s, graph->storages, eager)
 		if (graph->storage[s].kind == KIND_PARAMETER && csr_length(&graph->users, s) == 0)
 			eager_update_idle(build, replacement->options, updates->identity[graph->storage[s].root]);
 	if (!eager && updates->late == graph->ops)
@@ -278,7 +278,7 @@ static void optimizer_write_step(struct build *build, const struct graph *graph,
 
 static bool frees_gradient(const struct graph *graph, const struct updates *updates, uint32_t op)
 {
-	uint32_t freed = graph->tensor[graph->reads.item[graph->reads.start[op]]].storage;
+	uint32_t freed = graph->tensor[graph_operand(graph, op, 0)].storage;
 	FOR(i, updates->count)
 		if (graph->tensor[updates->arrived[i]].storage == freed)
 			return true;
@@ -292,15 +292,15 @@ static enum status find_late(const struct graph *graph, struct updates *updates,
 	const struct replacement *replacement = updates->replacement;
 	const struct graph *step = replacement->groups->step;
 	updates->late = graph->ops;
-	for (uint32_t op = 0; op < step->ops && updates->late == graph->ops; op++)
+	FOR_WHILE(op, step->ops, updates->late == graph->ops)
 		FOR_ITEMS(tensor, &step->reads, op) {
 			uint32_t found = NONE;
-			if (!replacement->dropped[op] && step->storage[step->tensor[tensor].storage].kind == KIND_PARAMETER &&
+			if (!replacement->dropped[op] && graph_home(step, tensor)->kind == KIND_PARAMETER &&
 				kept_tensor(replacement, tensor) != tensor)
 				found = graph_find_op(graph, step->op[op].name);
 			updates->late = found == NONE ? updates->late : found;
 		}
-	for (uint32_t i = 0; i < updates->count && !keeps_places(replacement); i++)
+	FOR_WHILE(i, updates->count, !keeps_places(replacement))
 		if (updates->before[i] > updates->late)
 			return refuse(error, "the update can't be replaced: \"%.100s\" reads a part of what it gives",
 				graph->op[updates->late].name);
@@ -331,7 +331,7 @@ static bool prepare_updates(struct updates *updates, const struct graph *graph, 
 static void place_updates(struct build *build, const struct graph *graph, struct updates *updates)
 {
 	const struct update_groups *groups = updates->replacement->groups;
-	for (uint32_t t = 0; t < graph->tensors && build->status == OK; t++) {
+	FOR_WHILE(t, graph->tensors, build->status == OK) {
 		updates->identity[t] = draft_tensor(build->draft, &graph->tensor[t]);
 		updates->group_at[t] = NONE;
 		if (updates->identity[t] == NONE)
@@ -386,7 +386,7 @@ static enum status check_strays(const struct update_groups *groups, struct error
 			(rules_traits(groups->rules, graph->op[op].type) & TRAIT_UNSCALES))
 			continue;
 		FOR_ITEMS(read, &graph->reads, op)
-			if (graph->storage[graph->tensor[read].storage].kind == KIND_GRADIENT)
+			if (graph_home(graph, read)->kind == KIND_GRADIENT)
 				return refuse(error,
 					"the update can't be replaced: \"%.100s\" works on gradients but updates no parameter",
 					graph->op[op].name);

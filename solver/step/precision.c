@@ -36,7 +36,7 @@ static bool is_statistic(const struct conversion *conversion, uint32_t tensor)
 	const struct graph *graph = conversion->graph;
 	uint32_t writer = graph->tensor[tensor].writer;
 	return writer != NONE && (rules_traits(conversion->rules, graph->op[writer].type) & TRAIT_STATISTICS)
-		&& graph->writes.item[graph->writes.start[writer]] != tensor;
+		&& graph_result(graph, writer, 0) != tensor;
 }
 
 /* A buffer that an op writes. */
@@ -149,7 +149,7 @@ static enum status precision_convert(struct conversion *conversion, struct error
 	FOR(i, graph->inplace_start[graph->ops])
 		written[graph->tensor[graph->inplace[i].in].storage] = true;
 	TRY(convert_tensors(conversion, written, error));
-	for (uint32_t op = 0; op < graph->ops && build->status == OK; op++)
+	FOR_WHILE(op, graph->ops, build->status == OK)
 		conversion->op[op] = in_island(conversion, op) ? island_op(conversion, op)
 			: build_copy_op(build, graph, op, conversion->tensor);
 	build_finish(build);

@@ -418,13 +418,13 @@ static bool step_recompute_note_windows(struct replay *replay, const struct offl
 	ROOM(arena, replay->window, replay->graph->storages);
 	replay->pinned = windows > 0 ? arena_alloc(arena, 2 * (size_t)windows, sizeof *replay->pinned) : NULL;
 	bool fine = row && item && replay->window && (windows == 0 || replay->pinned);
-	for (uint32_t i = 0; i < windows && fine; i++) {
+	FOR_WHILE(i, windows, fine) {
 		replay->window[window[i].storage] = &window[i];
 		row[i] = window[i].gone;
 		item[i] = window[i].storage;
 	}
 	fine = fine && (windows == 0 || csr_of_pairs(arena, ops, windows, row, item, &replay->gone) == OK);
-	for (uint32_t i = 0; i < windows && fine; i++)
+	FOR_WHILE(i, windows, fine)
 		row[i] = window[i].back;
 	return fine && (windows == 0 || csr_of_pairs(arena, ops, windows, row, item, &replay->come) == OK);
 }
@@ -496,7 +496,7 @@ struct graph *offload_apply(const struct graph *step, const struct activations *
 	const struct offload_window *window, uint32_t windows, struct error *error)
 {
 	HELD uint32_t *MAKE(root, windows);
-	for (uint32_t i = 0; i < windows && root; i++)
+	FOR_WHILE(i, windows, root)
 		root[i] = step->storage[window[i].storage].root;
 	struct graph *result = root ? step_recompute_apply(step, activations, NULL, root, windows, window, windows, error)
 		: (fail_memory(error), NULL);

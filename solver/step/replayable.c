@@ -129,7 +129,7 @@ static void charge_flops(const struct replay *replay, bool *demanded, bool *dema
 	struct recompute_cost *cost, struct recompute_cost *by_layer)
 {
 	const struct graph *graph = replay->graph;
-	for (uint32_t op = graph->ops; op-- > 0;) {
+	FOR_DOWN(op, graph->ops) {
 		bool again = !is_forward(graph, op) && !op_releases(&graph->op[op]);
 		FOR_ITEMS(written, &graph->writes, op)
 			again |= demanded[written];

@@ -40,9 +40,9 @@ static bool scale_allocate(struct scaling *scaling)
 		scaling->held, scaling->next_held, scaling->unfused) && ROOMS(&scaling->arena, tensors, scaling->sum,
 		scaling->alias, scaling->moved)))
 		return false;
-	memset(scaling->sum, -1, tensors * sizeof *scaling->sum);
-	memset(scaling->moved, -1, tensors * sizeof *scaling->moved);
-	memset(scaling->held, -1, ops * sizeof *scaling->held);
+	FILL_NONE(scaling->sum, tensors);
+	FILL_NONE(scaling->moved, tensors);
+	FILL_NONE(scaling->held, ops);
 	return true;
 }
 
@@ -214,7 +214,7 @@ static enum status scale_find_sums(struct scaling *scaling)
 		bool sum = issue->kind == ISSUE_REDUCTION;
 		if ((!sum && issue->kind != ISSUE_AMBIGUOUS) || !touches_changed(scaling, issue->op))
 			continue;
-		uint32_t tensor = graph->reads.item[graph->reads.start[issue->op] + issue->operand];
+		uint32_t tensor = graph_operand(graph, issue->op, issue->operand);
 		if (!sum) {
 			scaling->report->ambiguous++;
 			continue;
@@ -240,7 +240,7 @@ static void view_sums(struct scaling *scaling)
 {
 	const struct graph *graph = scaling->graph;
 	FOR(op, graph->ops)
-		if (scaling->copied[op] && reads_sum(scaling, op, graph->reads.item[graph->reads.start[op]]))
+		if (scaling->copied[op] && reads_sum(scaling, op, graph_operand(graph, op, 0)))
 			scaling->copied[op] = false;
 }
 
@@ -285,14 +285,14 @@ static bool scale_count_once(struct scaling *scaling)
 static void count_copies(struct scaling *scaling)
 {
 	const struct graph *graph = scaling->graph;
-	for (uint32_t op = graph->ops; op-- > 0;) {
+	FOR_DOWN(op, graph->ops) {
 		if (!scaling->copied[op])
 			continue;
 		scaling->report->copies++;
 		scaling->report->first_copy = op;
-		uint32_t result = graph->writes.item[graph->writes.start[op]];
+		uint32_t result = graph_result(graph, op, 0);
 		FOR_ITEMS(user, &graph->users, graph->tensor[result].storage) {
-			bool linear = csr_length(&graph->reads, user) == 3 && graph->reads.item[graph->reads.start[user] + 1] == result
+			bool linear = csr_length(&graph->reads, user) == 3 && graph_operand(graph, user, 1) == result
 				&& (rules_traits(scaling->rules, graph->op[user].type) & TRAIT_BIASED) && csr_length(&graph->writes, user) == 1;
 			scaling->report->unfused += linear;
 			scaling->unfused[user] |= linear;
@@ -304,7 +304,7 @@ static void count_copies(struct scaling *scaling)
 static bool scale_left_behind(const struct scaling *scaling, uint32_t op)
 {
 	const struct graph *graph = scaling->graph;
-	uint32_t storage = graph->tensor[graph->reads.item[graph->reads.start[op]]].storage;
+	uint32_t storage = graph->tensor[graph_operand(graph, op, 0)].storage;
 	if (graph->storage[storage].persistent || graph->op[op].phase != PHASE_FORWARD)
 		return false;
 	FOR_ITEMS(user, &graph->users, storage) {
@@ -420,7 +420,7 @@ static bool scale_add_tensor(
 static bool scale_add_product(struct scaling *scaling, uint32_t op)
 {
 	const struct graph *graph = scaling->graph;
-	uint32_t result = graph->writes.item[graph->writes.start[op]];
+	uint32_t result = graph_result(graph, op, 0);
 	return scale_add_tensor(scaling, result, graph->op[op].name, "product", new_shape(scaling, result), KIND_TEMPORARY);
 }
 
@@ -436,9 +436,9 @@ static bool scale_write_tensors(struct scaling *scaling)
 			return false;
 	}
 	FOR(op, graph->ops) {
-		uint32_t operand = scaling->copied[op] ? graph->reads.item[graph->reads.start[op]] : NONE;
+		uint32_t operand = scaling->copied[op] ? graph_operand(graph, op, 0) : NONE;
 		if (operand != NONE) {
-			uint8_t kind = graph->tensor[graph->writes.item[graph->writes.start[op]]].kind;
+			uint8_t kind = graph->tensor[graph_result(graph, op, 0)].kind;
 			if (kind_persistent(kind))
 				kind = KIND_TEMPORARY;
 			if (!scale_add_tensor(scaling, operand, graph->op[op].name, "copy", new_shape(scaling, operand), kind))
@@ -492,11 +492,11 @@ static enum status write_product(
 {
 	const struct graph *graph = scaling->graph;
 	const uint32_t *given = graph->reads.item + graph->reads.start[op];
-	uint32_t result = graph->writes.item[graph->writes.start[op]];
+	uint32_t result = graph_result(graph, op, 0);
 	enum status status = scale_add_op(scaling, addition, "aten.mm.default", "product", addition->flops,
 		scale_operand_of(scaling, op, given[1], NONE, NONE), product);
-	if (status == OK)
-		status = draft_read(scaling->draft, scaling->number[op] - 1, scale_operand_of(scaling, op, given[2], NONE, NONE));
+	THEN(status, draft_read(scaling->draft, scaling->number[op] - 1, scale_operand_of(scaling, op, given[2], NONE,
+		NONE)));
 	reads[0] = product;
 	reads[1] = scale_operand_of(scaling, op, given[0], NONE, NONE);
 	addition->type = "aten.add.Tensor";
@@ -511,7 +511,7 @@ static enum status scale_write_op(struct scaling *scaling, uint32_t op, uint32_t
 	const struct graph *graph = scaling->graph;
 	struct draft *draft = scaling->draft;
 	struct op copy = graph->op[op];
-	uint32_t first = csr_length(&graph->reads, op) > 0 ? graph->reads.item[graph->reads.start[op]] : NONE;
+	uint32_t first = csr_length(&graph->reads, op) > 0 ? graph_operand(graph, op, 0) : NONE;
 	if (scaling->copied[op]) {
 		int64_t elements = count_elements(new_shape(scaling, first), graph->tensor[first].dims);
 		TRY(scale_add_op(scaling, &copy, "aten.clone.default", "copy", elements, first, *clone));
@@ -545,7 +545,7 @@ static enum status scale_write_op(struct scaling *scaling, uint32_t op, uint32_t
 	}
 	for (uint32_t held = scaling->held[op]; held != NONE; held = scaling->next_held[held])
 		TRY(scale_add_op(
-			scaling, &graph->op[held], RELEASE_TYPE, "release", 0, graph->reads.item[graph->reads.start[held]], NONE));
+			scaling, &graph->op[held], RELEASE_TYPE, "release", 0, graph_operand(graph, held, 0), NONE));
 	return OK;
 }
 
@@ -583,14 +583,11 @@ static enum status scale_scale(struct scaling *scaling, struct graph **scaled)
 	enum status status = check_shapes_known(graph, scaling->error);
 	if (scaling->request->batch > 0 && scaling->request->sequence == 0 && scale_flat(graph, scaling->factors))
 		scaling->flat = scale_given_batch(graph, scaling->factors);
-	if (status == OK)
-		status = scaling->flat > 0
-			? scale_flat_values(graph, scaling->factors, scaling->request->batch, &scaling->values, scaling->error)
-			: scale_values_find(
-				  graph, scaling->rules, scaling->factors, scaling->request, &scaling->values, scaling->error);
-	if (status == OK)
-		status = !scale_allocate(scaling) ? NO_MEMORY : scaling->flat > 0 ? OK : scale_find_sums(scaling);
-	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
+	THEN(status, scaling->flat > 0 ? scale_flat_values(graph, scaling->factors, scaling->request->batch,
+		&scaling->values, scaling->error) : scale_values_find( graph, scaling->rules, scaling->factors,
+		scaling->request, &scaling->values, scaling->error));
+	THEN(status, !scale_allocate(scaling) ? NO_MEMORY : scaling->flat > 0 ? OK : scale_find_sums(scaling));
+	FOR_WHILE(op, graph->ops, status == OK)
 		status = scale_check_op(scaling, op);
 	if (status == OK && scaling->flat == 0)
 		status = strides_find_copies(

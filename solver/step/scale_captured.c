@@ -82,7 +82,7 @@ static void find_reserves(struct growing *growing, uint32_t op)
 	const struct rule *rule = rules_find(growing->rules, from->op[op].type);
 	if (!rule || rule->cost != COST_RECURRENCE || csr_length(&from->reads, op) == 0 || csr_length(&from->writes, op) == 0)
 		return;
-	uint32_t x = from->reads.item[from->reads.start[op]], y = from->writes.item[from->writes.start[op]];
+	uint32_t x = graph_operand(from, op, 0), y = graph_result(from, op, 0);
 	if (from->tensor[x].dims != 3 || from->tensor[y].dims != 3)
 		return;
 	const int64_t *wide = growing->shape + growing->start[x];
@@ -145,8 +145,7 @@ static enum status scale_captured_find_flops(struct growing *growing, uint32_t o
 	enum status status = rule && !(rule->traits & TRAIT_OPAQUE)
 		? rule_bind_op(rule, growing->from, op, &growing->old, &why)
 		: BAD_INPUT;
-	if (status == OK)
-		status = scale_captured_bind_new(growing, rule, op, &why);
+	THEN(status, scale_captured_bind_new(growing, rule, op, &why));
 	if (status == OK && rule_flops(rule, &growing->old) == from->flops)
 		*flops = rule_flops(rule, &growing->new);
 	return status == BAD_INPUT ? OK : status;
@@ -156,7 +155,7 @@ static enum status scale_captured_find_flops(struct growing *growing, uint32_t o
 static int64_t new_workspace(struct growing *growing, uint32_t op)
 {
 	const struct graph *from = growing->from;
-	uint32_t first = csr_length(&from->reads, op) > 0 ? from->reads.item[from->reads.start[op]] : NONE;
+	uint32_t first = csr_length(&from->reads, op) > 0 ? graph_operand(from, op, 0) : NONE;
 	int64_t workspace = from->op[op].workspace;
 	int64_t measured = growth_workspace(&from->op[op], from->about.batch + growing->more);
 	if (growing->more == 0 || measured >= 0)
@@ -200,11 +199,9 @@ static enum status scale_captured_write_graph(struct growing *growing, const str
 	enum status status = growing->draft
 		? draft_describe(growing->draft, given->name, given->source, given->extra, &about)
 		: NO_MEMORY;
-	if (status == OK)
-		status = scale_captured_write_tensors(growing);
+	THEN(status, scale_captured_write_tensors(growing));
 	FOR(op, from->ops)
-		if (status == OK)
-			status = scale_captured_write_op(growing, op);
+		THEN(status, scale_captured_write_op(growing, op));
 	return status == NO_MEMORY ? fail_memory(growing->error) : status;
 }
 
@@ -223,10 +220,9 @@ enum status graph_scale_captured(const struct graph *graph, const struct rules *
 	if (beyond && graph->about.one_sample)
 		return refuse(error, "a step of one sample can't be captured: %.300s", graph->about.one_sample);
 	enum status status = scale_captured_find_shapes(&growing);
-	for (uint32_t op = 0; op < from->ops && status == OK; op++)
+	FOR_WHILE(op, from->ops, status == OK)
 		find_reserves(&growing, op);
-	if (status == OK)
-		status = scale_captured_write_graph(&growing, graph);
+	THEN(status, scale_captured_write_graph(&growing, graph));
 	if (status == OK)
 		*scaled = graph_build(growing.draft, error);
 	draft_free(growing.draft);

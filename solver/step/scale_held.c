@@ -27,7 +27,7 @@ static size_t outermost(const char *module, const char *outside)
 uint32_t scale_held_until(const struct graph *graph, uint32_t op)
 {
 	const struct op *copied = &graph->op[op];
-	const struct storage *storage = &graph->storage[graph->tensor[graph->reads.item[graph->reads.start[op]]].storage];
+	const struct storage *storage = &graph->storage[graph->tensor[graph_operand(graph, op, 0)].storage];
 	if (storage->persistent || storage->allocator == NONE || copied->phase != PHASE_FORWARD || !graph_releases(graph))
 		return NONE;
 	const struct op *maker = &graph->op[storage->allocator];

@@ -152,7 +152,7 @@ static bool follow_tokens(struct reach *reach, uint32_t op)
 	const struct graph *graph = reach->graph;
 	if (csr_length(&graph->reads, op) > 0 || csr_length(&graph->writes, op) != 1)
 		return false;
-	uint32_t t = graph->writes.item[graph->writes.start[op]], slots = NONE;
+	uint32_t t = graph_result(graph, op, 0), slots = NONE;
 	int64_t before = 1, after = 1;
 	FOR_SPAN(d, factors->dim_start, t) {
 		uint32_t free_factor = follower(reach, &factors->dim[d]);
@@ -182,7 +182,7 @@ static bool follow_dispatch(struct reach *reach, const struct rules *rules, uint
 	if (!(rules_traits(rules, graph->op[op].type) & TRAIT_DISPATCH) || csr_length(&graph->reads, op) == 0 ||
 		csr_length(&graph->writes, op) == 0)
 		return false;
-	uint32_t flat = graph->reads.item[graph->reads.start[op]], stack = graph->writes.item[graph->writes.start[op]];
+	uint32_t flat = graph_operand(graph, op, 0), stack = graph_result(graph, op, 0);
 	if (graph->tensor[flat].dims != 2 || graph->tensor[stack].dims != 3)
 		return false;
 	const struct factor_term *tokens = &factors->dim[factors->dim_start[flat]],
@@ -207,7 +207,7 @@ static void follow_reserve(struct reach *reach, const struct rules *rules, uint3
 	if (!rule || rule->cost != COST_RECURRENCE || csr_length(&graph->reads, op) == 0 ||
 		csr_length(&graph->writes, op) == 0)
 		return;
-	uint32_t x = graph->reads.item[graph->reads.start[op]], y = graph->writes.item[graph->writes.start[op]];
+	uint32_t x = graph_operand(graph, op, 0), y = graph_result(graph, op, 0);
 	int64_t before[4], after[4], from = 1, to = 1; /* times, samples, features, hidden; those of the operand multiplied */
 	if (graph->tensor[x].dims != 3 || graph->tensor[y].dims != 3)
 		return;
@@ -237,7 +237,7 @@ static bool mark_held(struct reach *reach)
 {
 	const struct factors *factors = reach->factors;
 	ROOM(&reach->values->arena, reach->held, factors->factors);
-	for (uint32_t t = 0; t < reach->graph->tensors && reach->held; t++) {
+	FOR_WHILE(t, reach->graph->tensors, reach->held) {
 		const struct tensor *tensor = &reach->graph->tensor[t];
 		if (tensor->writer != NONE || !kind_persistent(tensor->kind) || tensor->kind == KIND_INPUT)
 			continue;

@@ -15,7 +15,7 @@ struct sharing {
 
 static uint32_t shared_views_result_of(const struct graph *graph, uint32_t op)
 {
-	return graph->writes.item[graph->writes.start[op]];
+	return graph_result(graph, op, 0);
 }
 
 /* The first tensor that is the same: the tensor itself, or what the same op made before. */
@@ -63,7 +63,7 @@ static bool same_view(const struct graph *graph, uint32_t a, uint32_t b)
 static void note_view(struct sharing *sharing, uint32_t op)
 {
 	const struct graph *graph = sharing->graph;
-	uint32_t *at = &sharing->first[canonical(sharing, graph->reads.item[graph->reads.start[op]])];
+	uint32_t *at = &sharing->first[canonical(sharing, graph_operand(graph, op, 0))];
 	while (*at != NONE && !same_view(graph, *at, op))
 		at = &sharing->next[*at];
 	if (*at == NONE) {
@@ -81,9 +81,9 @@ static bool find_same(struct sharing *sharing)
 	if (!(ROOM(arena, sharing->fixed, graph->storages) && ROOMS(arena, graph->ops, sharing->tied, sharing->next,
 		sharing->same) && ROOM(arena, sharing->first, graph->tensors)))
 		return false;
-	memset(sharing->first, 0xff, graph->tensors * sizeof *sharing->first);
-	memset(sharing->next, 0xff, graph->ops * sizeof *sharing->next);
-	memset(sharing->same, 0xff, graph->ops * sizeof *sharing->same);
+	FILL_NONE(sharing->first, graph->tensors);
+	FILL_NONE(sharing->next, graph->ops);
+	FILL_NONE(sharing->same, graph->ops);
 	FOR(op, graph->ops) {
 		FOR_SPAN(i, graph->inplace_start, op)
 			sharing->fixed[graph->tensor[graph->inplace[i].in].storage] = true;
@@ -113,7 +113,7 @@ static void shared_views_copy_tensors(const struct sharing *sharing, struct buil
 			tensor[t] = count++;
 	FOR(t, graph->tensors)
 		tensor[t] = tensor[canonical(sharing, t)];
-	for (uint32_t t = 0; t < graph->tensors && build->status == OK; t++) {
+	FOR_WHILE(t, graph->tensors, build->status == OK) {
 		struct tensor copy = graph->tensor[t];
 		if (canonical(sharing, t) != t)
 			continue;
@@ -130,8 +130,7 @@ static void shared_views_copy_ops(
 	FOR(op, graph->ops) {
 		made[op] = sharing->same[op] == NONE ? build_copy_op(build, graph, op, tensor) : NONE;
 		if (made[op] != NONE && graph->op[op].recomputed)
-			if (build->status == OK)
-				build->status = draft_op_of(build->draft, made[op], name_left(sharing, graph->op[op].of));
+			THEN(build->status, draft_op_of(build->draft, made[op], name_left(sharing, graph->op[op].of)));
 	}
 	build_copy_control(build, graph, made);
 }

@@ -107,7 +107,7 @@ static void train_find_needs(struct train *train)
 static void train_copy_tensors(struct train *train)
 {
 	const struct graph *graph = train->forward;
-	for (uint32_t t = 0; t < graph->tensors && train->build.status == OK; t++) {
+	FOR_WHILE(t, graph->tensors, train->build.status == OK) {
 		train->tensor[t] = draft_tensor(train->build.draft, &graph->tensor[t]);
 		if (train->tensor[t] == NONE)
 			train->build.status = NO_MEMORY;
@@ -117,7 +117,7 @@ static void train_copy_tensors(struct train *train)
 static bool overwrites_first(const struct graph *graph, uint32_t op)
 {
 	FOR_SPAN(i, graph->inplace_start, op)
-		if (csr_length(&graph->reads, op) > 0 && graph->inplace[i].in == graph->reads.item[graph->reads.start[op]])
+		if (csr_length(&graph->reads, op) > 0 && graph->inplace[i].in == graph_operand(graph, op, 0))
 			return true;
 	return false;
 }
@@ -129,9 +129,9 @@ static void keep_copy(struct train *train, uint32_t op)
 	bool needed[16] = { false };
 	uint32_t count = csr_length(&graph->reads, op), start = graph->reads.start[op];
 	if (!overwrites_first(graph, op) || csr_length(&graph->writes, op) == 0 ||
-		!train->needs[graph->writes.item[graph->writes.start[op]]])
+		!train->needs[graph_result(graph, op, 0)])
 		return;
-	for (uint32_t i = 0; i < count && i < 16; i++)
+	FOR_WHILE(i, count, i < 16)
 		needed[i] = train->needs[graph->reads.item[start + i]];
 	if (gradient_keeps_input(train->options->rules, graph->op[op].type, needed, SMALLER(count, 16)))
 		train->copy[op] = build_map(&train->build, "aten.clone.default", IN(train->tensor[graph->reads.item[start]]));
@@ -140,7 +140,7 @@ static void keep_copy(struct train *train, uint32_t op)
 static void forward_ops(struct train *train)
 {
 	const struct graph *graph = train->forward;
-	for (uint32_t op = 0; op < graph->ops && train->build.status == OK; op++) {
+	FOR_WHILE(op, graph->ops, train->build.status == OK) {
 		train->build.phase = PHASE_FORWARD;
 		train->build.module = graph->op[op].module;
 		train->build.src = graph->op[op].src;
@@ -197,7 +197,7 @@ static void hold_operands(struct train *train, const struct gradient *gradient, 
 	const struct rule *rule = rules_find(train->options->rules, gradient->type);
 	struct draft *draft = train->build.draft;
 	uint32_t ops = draft->ops;
-	for (uint32_t i = 0; i < count && rule && rule->cost == COST_ELEMENT && train->build.status == OK; i++) {
+	FOR_WHILE(i, count, rule && rule->cost == COST_ELEMENT && train->build.status == OK) {
 		uint32_t tensor = gradient->in[i], reader = NONE;
 		for (uint32_t k = begun; k < draft->reads.count && tensor != NONE; k++)
 			if (draft->reads.other[k] == tensor)
@@ -223,12 +223,12 @@ static void expand_op(struct train *train, uint32_t op)
 		.policy = train->options->policy,
 	};
 	find_skipped(train, op, &gradient);
-	for (uint32_t i = 0; i < ins && train->build.status == OK; i++) {
+	FOR_WHILE(i, ins, train->build.status == OK) {
 		ids[i] = i == 0 && train->copy[op] != NONE ? train->copy[op] : train->tensor[read[i]];
 		ids[ins + i] = NONE;
 		needs[i] = train->needs[read[i]];
 	}
-	for (uint32_t i = 0; i < outs && train->build.status == OK; i++) {
+	FOR_WHILE(i, outs, train->build.status == OK) {
 		ids[2 * ins + i] = train->tensor[written[i]];
 		ids[2 * ins + outs + i] = train->gradient[written[i]];
 		arrived |= train->gradient[written[i]] != NONE;
@@ -354,8 +354,7 @@ static enum status train_run(struct train *train, struct error *error)
 	if (train->build.status == OK && (!seeds || !updated))
 		return refuse(error,
 			"no gradient reaches a parameter: the graph has no floating-point parameter before a result");
-	if (train->build.status == OK)
-		train->build.status = train_describe(train);
+	THEN(train->build.status, train_describe(train));
 	if (train->build.status == BAD_INPUT)
 		return refuse(error, "a tensor of the training step is too large");
 	return train->build.status == OK ? OK : fail_memory(error);
@@ -379,7 +378,7 @@ static bool kept_for_backward(const struct graph *graph, const struct rules *rul
 	if ((rules_traits(rules, graph->op[op].type) & (TRAIT_COPY | TRAIT_CAST)) != TRAIT_COPY ||
 		csr_length(&graph->writes, op) != 1)
 		return false;
-	uint32_t storage = graph->tensor[graph->writes.item[graph->writes.start[op]]].storage;
+	uint32_t storage = graph->tensor[graph_result(graph, op, 0)].storage;
 	FOR_ITEMS(user, &graph->users, storage)
 		if (user != op && graph->op[user].phase == PHASE_FORWARD)
 			return false;
@@ -401,7 +400,7 @@ static uint32_t behind_update(const struct graph *step)
 static void train_want(const struct graph *step, uint32_t tensor, bool wish, bool *wanted)
 {
 	wanted[tensor] |= wish;
-	wanted[step->storage[step->tensor[tensor].storage].root] |= wish;
+	wanted[graph_home(step, tensor)->root] |= wish;
 }
 
 static void copy_forward(struct build *build, const struct graph *step, const struct rules *rules, uint32_t *tensor,
@@ -415,16 +414,16 @@ static void copy_forward(struct build *build, const struct graph *step, const st
 		FOR_ITEMS(written, &step->writes, i)
 			train_want(step, written, keep, wanted);
 	}
-	for (uint32_t t = 0; t < step->tensors && build->status == OK; t++) {
+	FOR_WHILE(t, step->tensors, build->status == OK) {
 		const struct tensor *record = &step->tensor[t];
 		bool leaf = record->writer == NONE && record->alias == NONE && record->kind < KIND_OPTIMIZER;
 		if ((wanted[t] || leaf) && (tensor[t] = draft_tensor(build->draft, record)) == NONE)
 			build->status = NO_MEMORY;
 	}
-	for (uint32_t t = 0; t < step->tensors && build->status == OK; t++)
+	FOR_WHILE(t, step->tensors, build->status == OK)
 		if (wanted[t] && step->tensor[t].alias != NONE)
-			draft_tensor_at(build->draft, tensor[t])->alias = tensor[step->storage[step->tensor[t].storage].root];
-	for (uint32_t i = 0; i < step->ops && build->status == OK; i++)
+			draft_tensor_at(build->draft, tensor[t])->alias = tensor[graph_home(step, t)->root];
+	FOR_WHILE(i, step->ops, build->status == OK)
 		if (op[i] != NONE)
 			op[i] = build_copy_op(build, step, i, tensor);
 	build_copy_control(build, step, op);

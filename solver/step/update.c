@@ -270,7 +270,7 @@ uint32_t update_unscale(struct build *build, const uint32_t *parameter, uint32_t
 	uint32_t scale = build_leaf(build, "loss_scale", KIND_OPTIMIZER, DTYPE_F32, SCALAR);
 	build_op(build, "aten.zeros.default", NULL, 0);
 	uint32_t found_inf = build_output(build, DTYPE_F32, SCALAR);
-	for (uint32_t i = 0; i < count && build->status == OK; i++) {
+	FOR_WHILE(i, count, build->status == OK) {
 		build->module = draft_tensor_at(build->draft, parameter[i])->name;
 		build->src = NULL;
 		build_op(build, "aten._amp_foreach_non_finite_check_and_unscale_.default", IN(gradient[i], found_inf, scale));
@@ -289,7 +289,7 @@ void update_all(struct build *build, const struct update_options *options, const
 		return;
 	}
 	uint32_t found_inf = options->loss_scaling ? update_unscale(build, parameter, gradient, count) : NONE;
-	for (uint32_t i = 0; i < count && build->status == OK; i++) {
+	FOR_WHILE(i, count, build->status == OK) {
 		build->module = draft_tensor_at(build->draft, parameter[i])->name;
 		build->src = NULL;
 		update_one(build, options, found_inf, parameter[i], gradient[i]);

@@ -203,7 +203,7 @@ static uint32_t before_update(const struct update_groups *groups, uint32_t tenso
 			if (graph->inplace[i].out == tensor)
 				before = graph->inplace[i].in;
 		if (before == NONE)
-			return graph->storage[graph->tensor[tensor].storage].root;
+			return graph_home(graph, tensor)->root;
 		tensor = before;
 		writer = graph->tensor[tensor].writer;
 	}
@@ -362,8 +362,8 @@ static uint32_t said_gradient_of(const struct graph *step, uint32_t tensor)
 {
 	const char *name = step->tensor[tensor].gradient_of;
 	uint32_t found = name ? graph_find_tensor(step, name) : NONE;
-	return found != NONE && step->storage[step->tensor[found].storage].kind == KIND_PARAMETER
-		? step->storage[step->tensor[found].storage].root
+	return found != NONE && graph_home(step, found)->kind == KIND_PARAMETER
+		? graph_home(step, found)->root
 		: NONE;
 }
 

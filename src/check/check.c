@@ -207,8 +207,7 @@ static enum status transform_graph(struct check *check)
 	}
 	if (transformed && transformed->fitted && transformed->fitted->capped && ops_differ(check))
 		status = fail(check->error, LIMIT, "cut short while recomputation was sought: it can't be planned again");
-	if (status == OK)
-		status = check_split(check, &stage, &wish, transformed);
+	THEN(status, check_split(check, &stage, &wish, transformed));
 	if (status == OK)
 		made_report(check);
 	if (transformed && status == OK)

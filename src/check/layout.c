@@ -328,7 +328,7 @@ struct waiting { int64_t offset, bytes; uint32_t first, last, tensor, others; };
 static struct waiting check_layout_sent_by(const struct check *check, uint32_t op)
 {
 	const struct graph *graph = check->graph;
-	uint32_t tensor = graph->reads.item[graph->reads.start[op]], copy = graph->writes.item[graph->writes.start[op]];
+	uint32_t tensor = graph_operand(graph, op, 0), copy = graph_result(graph, op, 0);
 	struct waiting waiting = { 0, check->bytes[graph->tensor[tensor].storage], check->position[op], check->position[op],
 		tensor, 0 };
 	if (graph->tensor[copy].kind == KIND_OUTPUT) {   /* there in the step before, and in the next */
@@ -372,7 +372,7 @@ static struct waiting check_layout_others_of(const struct check *check, uint32_t
 {
 	uint32_t flush = check->graph->flush, held = check->graph->op[op].in_flight;
 	struct waiting waiting = { 0, 0, 0, flush == NONE ? 0 : check->position[flush],
-		check->graph->reads.item[check->graph->reads.start[op]], held > 0 ? held - 1 : 0 };
+		graph_operand(check->graph, op, 0), held > 0 ? held - 1 : 0 };
 	if (flush == NONE || held < 2 || __builtin_mul_overflow(held - 1, bytes, &waiting.bytes) || waiting.bytes > BYTES_MAX)
 		waiting.bytes = 0;
 	return waiting;
@@ -409,7 +409,7 @@ enum status check_host(struct check *check)
 	struct waiting *waiting = NULL;
 	enum status status = ROOM(&check->arena, waiting, 2 * (size_t)graph->ops) ? OK : fail_memory(check->error);
 	uint32_t count = 0;
-	for (uint32_t op = 0; op < graph->ops && status == OK; op++) {
+	FOR_WHILE(op, graph->ops, status == OK) {
 		if (graph->op[op].added != ADDED_OFFLOAD || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
 			continue;
 		struct waiting needed = check_layout_sent_by(check, op), others = check_layout_others_of(check, op, needed.bytes);

@@ -24,7 +24,7 @@ static bool sizes_same_shape(const struct tensor *a, const struct tensor *b)
 static int64_t sizes_bytes_of(const struct tensor *tensor)
 {
 	int64_t elements = 1, bits;
-	for (uint32_t d = 0; d < tensor->dims && tensor->shape; d++)
+	FOR_WHILE(d, tensor->dims, tensor->shape)
 		if (__builtin_mul_overflow(elements, tensor->shape[d], &elements))
 			return -1;
 	return !tensor->shape || __builtin_mul_overflow(elements, (int64_t)dtype_bits[tensor->dtype], &bits)
@@ -60,7 +60,7 @@ static enum status compare_tensor(struct comparison *comparison, uint32_t t)
 		return check_wrong(comparison->check, "\"%.100s\" depends on the batch", old->name);
 	if (!same && sizes_bytes_of(old) == old->bytes && sizes_bytes_of(new) != new->bytes)
 		return check_wrong(comparison->check, "tensor \"%.100s\" has other bytes than its shape", old->name);
-	for (uint32_t d = 0; d < old->dims && !same && old->kind == KIND_INPUT && !comparison->captured; d++)
+	FOR_WHILE(d, old->dims, !same && old->kind == KIND_INPUT && !comparison->captured)
 		if (!is_asked(comparison, old->shape[d], new->shape[d]))
 			return check_wrong(comparison->check,
 				"input \"%.100s\" has neither the samples nor the length that was asked for", old->name);
@@ -110,9 +110,9 @@ enum status sizes_check(struct check *check, const struct rules *rules, const st
 	enum status status = OK;
 	FOR(t, before->tensors)
 		comparison.flat &= before->tensor[t].dims <= 1;
-	for (uint32_t t = 0; t < before->tensors && status == OK; t++)
+	FOR_WHILE(t, before->tensors, status == OK)
 		status = compare_tensor(&comparison, t);
-	for (uint32_t op = 0; op < before->ops && status == OK; op++)
+	FOR_WHILE(op, before->ops, status == OK)
 		status = sizes_compare_op(&comparison, op);
 	if (status == OK &&
 		((batch > 0 && before->about.batch > 0 && after->about.batch != batch) ||
@@ -133,7 +133,7 @@ static enum status compare_grown(struct comparison *comparison, uint32_t t, int6
 		? NULL
 		: rules_find(comparison->rules, comparison->before->op[old->writer].type);
 	bool pages = rule && rule->cost == COST_RECURRENCE && old->dtype == DTYPE_U8 && old->dims == 1;
-	for (uint32_t d = 0; d < old->dims && old->shape && !pages; d++)
+	FOR_WHILE(d, old->dims, old->shape && !pages)
 		if (new->shape[d] != old->shape[d] + more * (old->grows ? old->grows[d] : 0))
 			return check_wrong(comparison->check, "tensor \"%.100s\" hasn't grown by what each sample adds", old->name);
 	if (!old->grows && new->bytes != old->bytes && !pages)
@@ -171,15 +171,13 @@ enum status sizes_check_captured(struct check *check, const struct rules *rules,
 	enum status status = before->ops == after->ops && before->tensors == after->tensors
 		? OK
 		: check_wrong(check, "the step at another batch has other ops");
-	for (uint32_t t = 0; t < before->tensors && status == OK; t++) {
+	FOR_WHILE(t, before->tensors, status == OK) {
 		status = compare_tensor(&comparison, t);
-		if (status == OK)
-			status = compare_grown(&comparison, t, batch - before->about.batch);
+		THEN(status, compare_grown(&comparison, t, batch - before->about.batch));
 	}
-	for (uint32_t op = 0; op < before->ops && status == OK; op++) {
+	FOR_WHILE(op, before->ops, status == OK) {
 		status = sizes_compare_op(&comparison, op);
-		if (status == OK)
-			status = compare_workspace(&comparison, op);
+		THEN(status, compare_workspace(&comparison, op));
 	}
 	if (status == OK && after->about.batch != batch)
 		status = check_wrong(check, "the step is of another batch than was asked for");

@@ -37,7 +37,7 @@ static bool check_values_is_plain_view(const struct run *run, uint32_t op)
 	const struct rule *rule = csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1
 		? rules_find(run->rules, graph->op[op].type)
 		: NULL;
-	const struct tensor *result = rule ? &graph->tensor[graph->writes.item[graph->writes.start[op]]] : NULL;
+	const struct tensor *result = rule ? &graph->tensor[graph_result(graph, op, 0)] : NULL;
 	if (!rule || rule->cost != COST_NONE || result->alias == NONE || !result->shape)
 		return false;
 	/* A rule that names its factors is one permutation, whatever the extents. */
@@ -50,7 +50,7 @@ static uint64_t view_symbol(const struct run *run, uint32_t op)
 	const struct graph *graph = run->graph;
 	if (!(run->allowed & VALUES_TWINS) || !check_values_is_plain_view(run, op))
 		return text_hash(op_repeated(graph, op));
-	const struct tensor *result = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
+	const struct tensor *result = &graph->tensor[graph_result(graph, op, 0)];
 	bool narrowed = (run->allowed & VALUES_FORMATS) && result->dtype == DTYPE_BF16;
 	uint64_t symbol = hash_join(text_hash(graph->op[op].type), narrowed ? DTYPE_F32 : result->dtype);
 	FOR(d, result->dims)
@@ -108,7 +108,7 @@ static bool is_from_mask(const struct run *run, uint32_t op, uint32_t position)
 		csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) != 1 ||
 		!(rules_traits(run->rules, graph->op[of].type) & TRAIT_MASKED) || csr_length(&graph->writes, of) != 2)
 		return false;
-	uint32_t mask = graph->reads.item[graph->reads.start[op] + 1];
+	uint32_t mask = graph_operand(graph, op, 1);
 	uint64_t made = hash_join(hash_join(run->read[of], text_hash(record->of)), 1);
 	return run->separate ? run->path[mask] == made
 		: run->content[graph->tensor[mask].storage] == made && run->path[mask] == 0;
@@ -126,7 +126,7 @@ static uint32_t product_of(const struct run *run, uint32_t op)
 		csr_length(&graph->reads, op) != 2 || !(rules_traits(run->rules, run->other->op[one].type) & TRAIT_BIASED) ||
 		csr_length(&run->other->reads, one) != 3)
 		return NONE;
-	uint32_t product = op - 1, sum = graph->reads.item[graph->reads.start[op]];
+	uint32_t product = op - 1, sum = graph_operand(graph, op, 0);
 	uint32_t traits = rules_traits(run->rules, graph->op[product].type);
 	bool is_new = graph_find_op(run->other, graph->op[product].name) == NONE && (traits & TRAIT_PRODUCT) &&
 		!(traits & TRAIT_BIASED);
@@ -201,7 +201,7 @@ static void check_values_run_op(struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
 	bool same = is_transparent(run, op);
-	uint32_t from = same ? graph->reads.item[graph->reads.start[op]] : NONE;
+	uint32_t from = same ? graph_operand(graph, op, 0) : NONE;
 	uint32_t product = product_of(run, op);
 	uint64_t read = run->read[op] = product == NONE ? read_symbols(run, op) : biased_symbols(run, op, product);
 	uint64_t result = hash_join(read, text_hash(op_repeated(graph, op))), position = 0;
@@ -294,7 +294,7 @@ static bool is_released_rerun(const struct run *before, const struct run *after,
 	const struct graph *graph = before->graph, *made = after->graph;
 	uint32_t tensor = csr_length(&graph->reads, op) == 1 ? graph_argument(graph, op, 0) : NONE,
 			 left = tensor == NONE ? NONE : graph_find_tensor(made, graph->tensor[tensor].name),
-			 writer = left == NONE ? NONE : graph->storage[graph->tensor[tensor].storage].allocator;
+			 writer = left == NONE ? NONE : graph_home(graph, tensor)->allocator;
 	bool again = false;
 	if (!op_releases(&graph->op[op]) || writer == NONE)
 		return false;
@@ -345,11 +345,11 @@ static bool is_late_release(const struct run *run, uint32_t op)
 	if (!(run->allowed & (VALUES_COPIES | VALUES_FORMATS)) || !op_releases(&graph->op[op]) ||
 		csr_length(&graph->reads, op) != 1)
 		return false;
-	uint32_t tensor = graph->reads.item[graph->reads.start[op]], writer = graph->tensor[tensor].writer;
+	uint32_t tensor = graph_operand(graph, op, 0), writer = graph->tensor[tensor].writer;
 	if (run->allowed & VALUES_FORMATS)
 		return writer != NONE && is_transparent(run, writer);
 	FOR_ITEMS(user, &graph->users, graph->tensor[tensor].storage)
-		if (user < op && is_transparent(run, user) && graph->reads.item[graph->reads.start[user]] == tensor)
+		if (user < op && is_transparent(run, user) && graph_operand(graph, user, 0) == tensor)
 			return true;
 	return false;
 }
@@ -386,10 +386,10 @@ static enum status check_values_state(
 	const struct storage *state = &before->graph->storage[s];
 	const char *name = before->graph->tensor[state->root].name;
 	uint32_t host = graph_find_tensor(graph, name), here = NONE, backs = 0;
-	if (host == NONE || graph->storage[graph->tensor[host].storage].bytes == state->bytes)
+	if (host == NONE || graph_home(graph, host)->bytes == state->bytes)
 		return host == NONE ? check_wrong(check, "\"%.100s\" is gone", name) : OK;
 	FOR_ITEMS(op, &graph->users, graph->tensor[host].storage) {
-		uint32_t to = csr_length(&graph->writes, op) == 1 ? graph->writes.item[graph->writes.start[op]] : NONE;
+		uint32_t to = csr_length(&graph->writes, op) == 1 ? graph_result(graph, op, 0) : NONE;
 		here = to == NONE ? NONE : graph->tensor[to].storage;
 		if (graph->op[op].added != ADDED_FETCH || here == NONE || graph->storage[here].bytes != state->bytes)
 			return check_wrong(
@@ -403,7 +403,7 @@ static enum status check_values_state(
 		return check_wrong(check, "\"%.100s\" is in the host, and what the update leaves doesn't go back there", name);
 	FOR_ITEMS(out, &graph->users, here)
 		if (offload_stays(graph, out) &&
-			after->content[graph->tensor[graph->writes.item[graph->writes.start[out]]].storage] != before->content[s])
+			after->content[graph->tensor[graph_result(graph, out, 0)].storage] != before->content[s])
 			return check_wrong(check, "\"%.100s\" goes back to the host before its update is done", name);
 	return OK;
 }
@@ -424,7 +424,7 @@ enum status values_check(struct check *check, const struct rules *rules, const s
 		TRY(check_values_compare_op(check, &first, &second, op));
 	FOR(op, after->ops)
 		TRY(compare_made(check, &first, &second, op));
-	for (uint32_t s = 0; s < before->storages && (allowed & VALUES_STATES); s++)
+	FOR_WHILE(s, before->storages, (allowed & VALUES_STATES))
 		if (before->storage[s].kind == KIND_OPTIMIZER && before->storage[s].persistent)
 			TRY(check_values_state(check, &first, &second, s));
 	return OK;

@@ -318,8 +318,7 @@ static enum status layout_check_file(const char *buffers_path, const char *resul
 	json_t *file = object ? plan_file_take(result, error) : NULL;
 	enum status status = object && !file ? error->status : OK;
 	check.file = file;
-	if (status == OK)
-		status = check_all(&check, buffers_path, result, numbers);
+	THEN(status, check_all(&check, buffers_path, result, numbers));
 	*outcome = (struct check_outcome){ .partly = check.request.seconds > 0 };
 	input_close(result);
 	buffers_csv_free(&check.csv);

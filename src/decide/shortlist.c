@@ -44,7 +44,7 @@ void shortlist_add(struct shortlist *list, struct plan *plan)
 {
 	uint32_t left = 0;
 	bool out = !plan || list->plans == sizeof list->plan / sizeof *list->plan;
-	for (uint32_t i = 0; i < list->plans && !out; i++)
+	FOR_WHILE(i, list->plans, !out)
 		out = beats(&list->goal, list->plan[i], plan);
 	if (out) {
 		plan_release(plan);

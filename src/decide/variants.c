@@ -210,7 +210,7 @@ struct plan *choose_schedule(const struct planning *planning, bool quick)
 		return NULL;
 	variants_find_trials(&trials, quick);
 	variants_leave_one(&trials);
-	for (uint32_t i = 0; i < trials.count && variants_go_on(planning); i++) {
+	FOR_WHILE(i, trials.count, variants_go_on(planning)) {
 		variants_name(&trials, &trials.trial[i]);
 		const struct plan *best = shortlist_leader(&list);
 		if (variants_is_hopeless(&trials, &trials.trial[i], best))

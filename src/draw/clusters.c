@@ -103,7 +103,7 @@ static bool is_last(const struct drawn *drawn, uint32_t node, uint32_t cluster)
 /* Where a pass goes on from a cluster to a node: the ends of that phase in the cluster stand above that node. */
 static void put_below(struct drawn *drawn, uint32_t cluster, uint32_t node, enum phase phase)
 {
-	for (uint32_t i = 0; i < drawn->drawing->nodes && drawn->links < drawn->room; i++) {
+	FOR_WHILE(i, drawn->drawing->nodes, drawn->links < drawn->room) {
 		if (phase_of(drawn->drawing, i) != phase || !is_in(drawn->drawing, i, cluster)
 			|| !(phase == PHASE_FORWARD ? is_last(drawn, i, cluster) : ends_in(drawn, i, cluster)))
 			continue;

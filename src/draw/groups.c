@@ -140,7 +140,7 @@ static enum status find_stand_ins(struct builder *builder)
 	FOR(i, graph->ops) {
 		uint32_t normal = modules->module[modules->of_op[i]].normal * PHASE_COUNT + graph->op[i].phase;
 		uint32_t number = place[row[i]]++;
-		builder->stand_in[i] = number < csr_length(&ops, normal) ? ops.item[ops.start[normal] + number] : i;
+		builder->stand_in[i] = number < csr_length(&ops, normal) ? csr_at(&ops, normal, number) : i;
 	}
 	return OK;
 }
@@ -355,13 +355,8 @@ struct flow { uint32_t from, to, storage, tensor; };
 static int groups_by_ends(const void *a, const void *b)
 {
 	const struct flow *one = a, *two = b;
-	if (one->from != two->from)
-		return one->from < two->from ? -1 : 1;
-	if (one->to != two->to)
-		return one->to < two->to ? -1 : 1;
-	if (one->storage != two->storage)
-		return one->storage < two->storage ? -1 : 1;
-	return one->tensor < two->tensor ? -1 : one->tensor > two->tensor;
+	return COMPARE(one->from, two->from, COMPARE(one->to, two->to, COMPARE(one->storage, two->storage,
+		COMPARE(one->tensor, two->tensor, 0))));
 }
 
 static uint32_t collect_flows(struct builder *builder, struct flow *flow)
@@ -418,7 +413,7 @@ static enum status join_edges(struct builder *builder)
 		edge->storages++;
 		edge->bytes += bytes;
 		edge->alive |= alive_at_peak(drawing->plan, flow[i].storage);
-		if (edge->tensor == NONE || bytes > graph->storage[graph->tensor[edge->tensor].storage].bytes)
+		if (edge->tensor == NONE || bytes > graph_home(graph, edge->tensor)->bytes)
 			edge->tensor = flow[i].tensor;
 	}
 	FOR(i, drawing->edges) {
@@ -490,20 +485,15 @@ enum status drawing_make(const struct graph *graph, const struct plan *plan, con
 	*drawing = (struct drawing){ .graph = graph, .plan = plan, .terse = options->fold % 2 };
 	struct builder builder = { .drawing = drawing, .error = error, .centre = NONE };
 	enum status status = groups_make_room(&builder);
-	if (status == OK)
-		status = select_ops(&builder, options);
+	THEN(status, select_ops(&builder, options));
 	drawing->ops = status == OK && draws_ops(drawing, options);
 	if (status == OK &&
 		modules_of_graph(graph, !drawing->ops && !options->unfold, &drawing->arena, &drawing->modules) != OK)
 		status = fail_memory(builder.error);
-	if (status == OK)
-		status = find_stand_ins(&builder);
-	if (status == OK)
-		status = gather_to_fit(&builder, options->unfold ? NODES_UNFOLDED : NODES_FIT, options->fold / 2);
-	if (status == OK)
-		status = groups_measure(&builder);
-	if (status == OK)
-		status = join_edges(&builder);
+	THEN(status, find_stand_ins(&builder));
+	THEN(status, gather_to_fit(&builder, options->unfold ? NODES_UNFOLDED : NODES_FIT, options->fold / 2));
+	THEN(status, groups_measure(&builder));
+	THEN(status, join_edges(&builder));
 	mem_free(builder.link);
 	arena_free(&builder.scratch);
 	return status;

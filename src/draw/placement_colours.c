@@ -15,7 +15,7 @@ char *placement_of_node(const struct drawing *drawing, const struct draw_node *n
 	text[0] = '\0';
 	if (!sharded || graph->op[node->main].phase == PHASE_COMMUNICATION || csr_length(&graph->writes, node->main) == 0)
 		return text;
-	uint32_t tensor = sharded_tensor(sharded, graph, graph->writes.item[graph->writes.start[node->main]]);
+	uint32_t tensor = sharded_tensor(sharded, graph, graph_result(graph, node->main, 0));
 	return tensor == NONE ? text : sharded_place(sharded, tensor, sharded->sharding.produced[tensor], text, size);
 }
 
@@ -48,7 +48,7 @@ void placement_colours_find(const struct drawing *drawing, struct placement_colo
 	}
 	qsort(counted, count, sizeof *counted, more_nodes);
 	colours->more = count > PLACEMENT_COLOURS;
-	for (uint32_t i = 0; i < count && i < PLACEMENT_COLOURS; i++) {
+	FOR_WHILE(i, count, i < PLACEMENT_COLOURS) {
 		memcpy(colours->text[i], counted[i].text, sizeof colours->text[i]);
 		colours->count++;
 	}

@@ -33,11 +33,11 @@ static enum status host_pool_collect(
 	FOR(op, graph->ops) {
 		if (graph->op[op].added != ADDED_OFFLOAD || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
 			continue;
-		uint32_t tensor = graph->reads.item[graph->reads.start[op]];
+		uint32_t tensor = graph_operand(graph, op, 0);
 		bool stays = offload_stays(graph, op);
-		uint32_t copy = graph->tensor[graph->writes.item[graph->writes.start[op]]].storage,
+		uint32_t copy = graph->tensor[graph_result(graph, op, 0)].storage,
 				 first = stays ? 0 : position[op], last = stays ? graph->ops - 1 : first;
-		int64_t bytes = align_up(graph->storage[graph->tensor[tensor].storage].bytes, alignment);
+		int64_t bytes = align_up(graph_home(graph, tensor)->bytes, alignment);
 		FOR_ITEMS(user, &graph->users, copy)
 			if (position[user] > last)
 				last = position[user];

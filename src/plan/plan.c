@@ -139,7 +139,7 @@ static int plan_larger_first(const void *left, const void *right)
 	const struct sized *a = left, *b = right;
 	if (a->bytes != b->bytes)
 		return a->bytes < b->bytes ? 1 : -1;
-	return (a->storage > b->storage) - (a->storage < b->storage);
+	return COMPARE(a->storage, b->storage, 0);
 }
 
 uint32_t plan_alive(const struct plan *plan, uint32_t position, uint32_t *list)

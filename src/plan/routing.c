@@ -24,7 +24,7 @@ static uint8_t routing_dim(const struct routing *routing, uint32_t op, uint32_t 
 	if (traits & TRAIT_ROUTES)
 		return tensor->shape[1] == routing->places;
 	FOR(i, csr_length(&graph->reads, op)) {
-		uint8_t dim = routing->dim[graph->reads.item[graph->reads.start[op] + i]];
+		uint8_t dim = routing->dim[graph_operand(graph, op, i)];
 		if (traits & TRAIT_PRODUCT)
 			dim = dim == i + 1 ? dim : 0; /* rows of the left one, columns of the right one */
 		else if (dim && view && (tensor->shape[1] == tensor->shape[2] || tensor->shape[dim] != routing->places))
@@ -43,8 +43,8 @@ static bool routing_find(struct routing *routing)
 		if (!(rules_traits(routing->rules, graph->op[op].type) & TRAIT_DISPATCH) ||
 			csr_length(&graph->reads, op) == 0 || csr_length(&graph->writes, op) == 0)
 			continue;
-		const struct tensor *from = &graph->tensor[graph->reads.item[graph->reads.start[op]]],
-							*to = &graph->tensor[graph->writes.item[graph->writes.start[op]]];
+		const struct tensor *from = &graph->tensor[graph_operand(graph, op, 0)],
+							*to = &graph->tensor[graph_result(graph, op, 0)];
 		if (!from->shape || !to->shape || to->dims != 3)
 			return false;
 		routing->experts = to->shape[0];

@@ -71,7 +71,7 @@ static int64_t why_not_holds(const struct graph *graph, uint32_t op, int64_t lea
 		if (most == NONE)
 			break;
 		last = most;
-		uint32_t tensor = graph->members.item[graph->members.start[most]];
+		uint32_t tensor = csr_at(&graph->members, most, 0);
 		words_add(&words, "%s%.60s %s", shown ? ", " : "", graph->tensor[tensor].name,
 			BYTES(graph->storage[most].bytes));
 	}

@@ -17,7 +17,7 @@ enum status record_line(const struct value *record, int64_t batch, int64_t line[
 	if (!list)
 		return OK;
 	bool fine = count >= 2 && count <= LINE_BATCHES;
-	for (uint32_t i = 0; i < count && fine; i++) {
+	FOR_WHILE(i, count, fine) {
 		fine = growth_members_number(value_item(list, i), i > 0 ? line[i - 1] + 1 : 1, &line[i]);
 		own |= line[i] == batch;
 	}

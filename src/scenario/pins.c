@@ -107,7 +107,7 @@ static enum status check_type(const struct graph *graph, const char *name, struc
 {
 	struct nearest nearest = { .wanted = name };
 	bool known = rerun_word(name) >= 0;    /* a list of Megatron's says more than some models have */
-	for (uint32_t op = 0; op < graph->ops && !known; op++)
+	FOR_WHILE(op, graph->ops, !known)
 		known = op_is_named(&graph->op[op], name) || module_is_named(graph->op[op].module, name);
 	if (known)
 		return OK;
@@ -119,18 +119,16 @@ static enum status check_type(const struct graph *graph, const char *name, struc
 enum status check_pins(const struct graph *graph, const struct scenario *scenario, struct error *error)
 {
 	enum status status = OK;
-	for (uint32_t i = 0; i < scenario->pins && status == OK; i++) {
+	FOR_WHILE(i, scenario->pins, status == OK) {
 		const struct pin *pin = &scenario->pin[i];
 		switch (pin->kind) {
 		case PIN_ORDER:
 			status = scenario_pins_check_op(graph, pin->a, error);
-			if (status == OK)
-				status = scenario_pins_check_op(graph, pin->b, error);
+			THEN(status, scenario_pins_check_op(graph, pin->b, error));
 			break;
 		case PIN_BEHIND:
 			status = check_tensor(graph, pin->a, error);
-			if (status == OK)
-				status = check_tensor(graph, pin->b, error);
+			THEN(status, check_tensor(graph, pin->b, error));
 			break;
 		case PIN_PLACEMENT:
 			status = check_tensor(graph, pin->a, error);

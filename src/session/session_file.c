@@ -38,8 +38,7 @@ enum status session_replay(struct session *session, struct source *source, bool 
 			line[used - 1] = '\0';
 		number++;
 		enum status status = session_file_version(line, error);
-		if (status == OK)
-			status = session_line(session, line, execute_exports, error);
+		THEN(status, session_line(session, line, execute_exports, error));
 		if (status != OK) {
 			error->line = number;
 			return status;

@@ -67,8 +67,7 @@ static enum status file_figure_sweep(
 	enum status status = sweep_file_read(path, &table, error);
 	if (status == OK && file_figure_is(options, "bars")) {
 		status = sweep_bars(&table, name, curve, &curves, error);
-		if (status == OK)
-			status = figure_needs(curve, curves, paper, stream, error);
+		THEN(status, figure_needs(curve, curves, paper, stream, error));
 	} else if (status == OK)
 		status = (file_figure_is(options, "pareto") ? figure_pareto : figure_sweep)(&table, name, paper, stream, error);
 	sweep_table_done(&table);
@@ -158,8 +157,7 @@ static enum status file_figure_map(
 		size_t size;
 		char *text = input_text(path, CSV_BYTES_MAX, &size, error);
 		status = text ? buffers_csv_read(text, size, &csv, error) : error->status;
-		if (status == OK)
-			status = file_figure_take_csv(&csv, path, &arena, &boxes, error);
+		THEN(status, file_figure_take_csv(&csv, path, &arena, &boxes, error));
 		buffers_csv_free(&csv);
 		mem_free(text);
 	}

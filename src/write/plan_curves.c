@@ -135,7 +135,7 @@ static void plan_curves_name(json_t *const *plan, struct curve *curve, uint32_t 
 			value[i] = json_object_get(json_object_get(plan[i], "scenario"), knobs[knob].name);
 			same &= json_equal(value[i], value[0]) == 1;
 		}
-		for (uint32_t i = 0; i < curves && !same; i++) {
+		FOR_WHILE(i, curves, !same) {
 			size_t used = strlen(said[i]);
 			snprintf(said[i] + used, sizeof said[i] - used, "%s%s=%s", used ? ", " : "", knobs[knob].name,
 				caption_knob(value[i], knob, text, sizeof text));
@@ -145,7 +145,7 @@ static void plan_curves_name(json_t *const *plan, struct curve *curve, uint32_t 
 		FOR(k, i)
 			if (strcmp(said[i], said[k]) == 0 && strcmp(curve[i].graph, curve[k].graph) == 0)
 				return;
-	for (uint32_t i = 0; i < curves && curves > 1; i++)
+	FOR_WHILE(i, curves, curves > 1)
 		PRINT_TO(curve[i].name, "%s", said[i]);
 }
 

@@ -17,7 +17,7 @@ static int64_t blocks_before(
 		i >= 0 && sharding_words_part_of(units, tensor, i)->dim == sharding_words_part_of(units, tensor, on)->dim;
 		i--) {
 		int64_t left = sharding_words_part_of(units, tensor, i)->size;
-		for (uint32_t a = 0; a < axis && a < mesh->axes; a++)
+		FOR_WHILE(a, axis, a < mesh->axes)
 			if (placement.on[a] == i)
 				left = (left + mesh->axis[a].size - 1) / mesh->axis[a].size;
 		blocks *= left;
@@ -75,7 +75,7 @@ static bool sharding_words_plain(
 			return false;
 		if (placement.on[a] >= 0 && blocks_before(units, mesh, tensor, placement, a) > 1)
 			return false;
-		for (uint32_t b = 0; b < a && placement.on[a] >= 0; b++) /* an earlier axis inside a later one: not contiguous */
+		FOR_WHILE(b, a, placement.on[a] >= 0) /* an earlier axis inside a later one: not contiguous */
 			if (placement.on[b] > placement.on[a] &&
 				sharding_words_part_of(units, tensor, placement.on[b])->dim ==
 					sharding_words_part_of(units, tensor, placement.on[a])->dim)
@@ -147,7 +147,7 @@ char *sharding_hlo(const struct units *units, const struct mesh *mesh, uint32_t 
 	words_add(&words, "]<=[");
 	if (straight)
 		words_add(&words, "%u]", devices);
-	for (uint32_t i = 0; i < 2 * axes && !straight; i++)
+	FOR_WHILE(i, 2 * axes, !straight)
 		words_add(&words, "%u%s", i < axes ? mesh->axis[i].size : order[i - axes],
 			(i + 1) % axes ? "," : i < axes ? "]T(" : ")");
 	words_add(&words, "%s}", copies > 1 ? " last_tile_dim_replicate" : "");

@@ -101,7 +101,7 @@ enum status segments_order(const struct ordered *ordered, const struct laid_out 
 		COPY(segments.laid_out.first, laid_out->first, laid_out->items);
 		COPY(segments.laid_out.last, laid_out->last, laid_out->items);
 	}
-	for (uint32_t i = 0; i < count && status == OK; i++) {
+	FOR_WHILE(i, count, status == OK) {
 		int64_t breaks = 0;
 		status = segments_break(&segments, start[i], &breaks);
 		if (status == OK && breaks > most)

@@ -17,10 +17,10 @@ static bool goes_back(const struct graph *step)
 static bool gathers_ahead(const struct graph *step, const struct scenario *scenario)
 {
 	bool gathers = false;
-	for (uint32_t op = 0; op < step->ops && scenario_prefetch(scenario) > 0; op++)
+	FOR_WHILE(op, step->ops, scenario_prefetch(scenario) > 0)
 		FOR_ITEMS(read, &step->reads, op)
 			gathers |= step->op[op].phase == PHASE_COMMUNICATION &&
-				step->storage[step->tensor[read].storage].persistent;
+				graph_home(step, read)->persistent;
 	return gathers;
 }
 

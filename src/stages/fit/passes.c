@@ -7,7 +7,7 @@ bool passes_sums(const struct graph *graph, uint32_t op)
 	uint8_t phase = graph->op[op].phase;
 	if ((phase != PHASE_BACKWARD && phase != PHASE_UPDATE) || csr_length(&graph->writes, op) != 1)
 		return false;
-	uint32_t storage = graph->tensor[graph->writes.item[graph->writes.start[op]]].storage;
+	uint32_t storage = graph->tensor[graph_result(graph, op, 0)].storage;
 	if (graph->storage[storage].kind != KIND_GRADIENT || graph->storage[storage].allocator != NONE)
 		return false;
 	FOR_ITEMS(read, &graph->reads, op) {

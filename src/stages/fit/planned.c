@@ -168,7 +168,7 @@ static enum status fit_planned_find_rivals(struct rivals *rivals, const struct a
 	if (status == OK && rivals->count == 0) {
 		status = add_published(rivals, activations);
 		status = status == OK ? add_rungs(rivals) : status;
-		for (uint32_t i = 0; i < rivals->count && status == OK; i++)
+		FOR_WHILE(i, rivals->count, status == OK)
 			end = copy_rival(rivals, &rivals->rival[i], end, true);
 		if (status == OK && rivals->count > 0)
 			store_keep_blob(rivals->stage->store, key.half, blob, (size_t)(end - blob));

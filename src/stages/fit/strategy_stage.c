@@ -179,7 +179,7 @@ static enum status mark_other(struct naming *naming, const char *name, bool *wit
 	*without = false;
 	FOR(op, graph->ops)
 		*without |= naming->inside[op] = op_is_named(&graph->op[op], name);
-	for (uint32_t op = 0; op < graph->ops && !*without; op++)
+	FOR_WHILE(op, graph->ops, !*without)
 		naming->inside[op] = module_is_named(graph->op[op].module, name);
 	return OK;
 }
@@ -228,8 +228,7 @@ static enum status rerun_named(const struct graph *graph, const struct rules *ru
 	bool without;
 	enum status status = ROOM(&naming.arena, naming.inside, graph->ops) ? rerun_names_mark(&naming, name, &without)
 			: NO_MEMORY;
-	if (status == OK)
-		status = drop_inside(&naming, without);
+	THEN(status, drop_inside(&naming, without));
 	names_free(&naming.scopes);
 	arena_free(&naming.arena);
 	return status;
@@ -277,7 +276,7 @@ static struct graph *strategy_stage_play(
 	HELD uint8_t *MAKE(state, step->storages);
 	HELD uint32_t *MAKE(order, step->ops);
 	enum status status = state && order ? recompute_states_keeping(step, keep, control, state) : NO_MEMORY;
-	for (uint32_t op = 0; op < step->ops && status == OK; op++)
+	FOR_WHILE(op, step->ops, status == OK)
 		order[op] = op;
 	status = status == OK ? recompute_base_of(step, order, &base) : status;
 	status = status == OK ? recompute_replay_new(step, &replay) : status;

@@ -27,7 +27,7 @@ static void add_readers(
 	FOR_ITEMS(user, &graph->users, graph->tensor[tensor].storage)
 		FOR_ROW(i, &graph->reads, user) {
 			bool known = graph->reads.item[i] != tensor;
-			for (uint32_t k = 0; k < count && !known; k++)
+			FOR_WHILE(k, count, !known)
 				known = placement_equal(seen[k], needed[i]);
 			if (known || count == 32)
 				continue;
@@ -43,7 +43,7 @@ static struct split writing_split(const struct sharded *sharded, uint32_t tensor
 	const struct graph *graph = units->graph;
 	uint32_t op = graph->tensor[tensor].writer, reads = csr_length(&graph->reads, op), k = reads;
 	struct split split = sharded->sharding.split[op];
-	while (graph->writes.item[graph->writes.start[op] + k - reads] != tensor)
+	while (graph_result(graph, op, k - reads) != tensor)
 		k++;
 	if (units_place(units, op, split.on[axis], k) == on)
 		return split;
@@ -66,8 +66,8 @@ static void add_writer(
 	uint32_t op = graph->tensor[tensor].writer, reads = csr_length(&graph->reads, op);
 	struct split split = writing_split(sharded, tensor, axis, to.on[axis]);
 	FOR(k, op_arguments(graph, op)) {
-		uint32_t argument = k < reads ? graph->reads.item[graph->reads.start[op] + k]
-			: graph->writes.item[graph->writes.start[op] + k - reads];
+		uint32_t argument = k < reads ? graph_operand(graph, op, k)
+			: graph_result(graph, op, k - reads);
 		struct placement place = split_place(units, op, split, k);
 		if (k < reads)
 			add_way(sharded, argument, sharded->sharding.produced[argument], place, choice);
