@@ -177,12 +177,6 @@ enum status csr_of_pairs(struct arena *arena, uint32_t rows, uint32_t pairs, con
 	return OK;
 }
 
-static int base_compare_ids(const void *left, const void *right)
-{
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	return COMPARE(a, b, 0);
-}
-
 void csr_unique(struct csr *csr, uint32_t rows)
 {
 	uint32_t kept = 0, begin = 0;
@@ -192,7 +186,7 @@ void csr_unique(struct csr *csr, uint32_t rows)
 		FOR_FROM(i, begin + 1, end)
 			sorted &= csr->item[i - 1] <= csr->item[i];
 		if (!sorted)
-			qsort(csr->item + begin, end - begin, sizeof *csr->item, base_compare_ids);
+			qsort(csr->item + begin, end - begin, sizeof *csr->item, compare_uint32);
 		csr->start[row] = kept;
 		FOR_FROM(i, begin, end)
 			if (i == begin || csr->item[i] != csr->item[i - 1])
@@ -234,4 +228,13 @@ int compare_int64(const void *left, const void *right)
 {
 	const int64_t *a = left, *b = right;
 	return COMPARE(*a, *b, 0);
+}
+
+bool word_listed(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+	for (const char *at = length > 0 ? strstr(list, word) : NULL; at; at = strstr(at + 1, word))
+		if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+			return true;
+	return false;
 }

@@ -152,6 +152,12 @@ int compare_uint32(const void *left, const void *right);
 int compare_int64(const void *left, const void *right);
 /* What such a function returns: by two numbers upwards, where they are equal the tie. */
 #define COMPARE(left, right, tie) ((left) < (right) ? -1 : (left) > (right) ? 1 : (tie))
+/* Such a function of two of a type, a and b. */
+#define COMPARATOR(name, type, ...) static int name(const void *left, const void *right) \
+	{ \
+		const type *a = left, *b = right; \
+		return __VA_ARGS__; \
+	}
 
 /* Whose set i is in, where each element has another one of its set, or itself. Shortens the way for the next call. */
 static inline uint32_t set_root(uint32_t *parent, uint32_t i)
@@ -160,6 +166,9 @@ static inline uint32_t set_root(uint32_t *parent, uint32_t i)
 		i = parent[i] = parent[parent[i]];
 	return i;
 }
+
+/* Whether a word is among those of a list, which have blanks between them. O(length). */
+bool word_listed(const char *list, const char *word);
 
 static inline bool text_begins(const char *text, const char *with)
 {

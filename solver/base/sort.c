@@ -69,15 +69,9 @@ bool sort_keyed(struct keyed *list, size_t count)
 
 enum status order_heap_init(struct order_heap *heap, uint32_t ops, struct arena *arena)
 {
-	*heap = (struct order_heap) {
-		.op = arena_alloc(arena, ops, sizeof *heap->op),
-		.place = arena_alloc(arena, ops, sizeof *heap->place),
-		.key = arena_alloc(arena, ops, sizeof *heap->key),
-		.second = arena_alloc(arena, ops, sizeof *heap->second),
-	};
-	NEED(heap->op && heap->place && heap->key && heap->second);
-	FOR(op, ops)
-		heap->place[op] = NONE;
+	*heap = (struct order_heap) { 0 };
+	NEED(ROOMS(arena, ops, heap->op, heap->place, heap->key, heap->second));
+	FILL_NONE(heap->place, ops);
 	return OK;
 }
 

@@ -60,11 +60,7 @@ static enum status step_check_order(const struct checking *checking)
 	return OK;
 }
 
-static int step_check_by_start(const void *a, const void *b)
-{
-	const struct begun *x = a, *y = b;
-	return x->start != y->start ? x->start < y->start ? -1 : 1 : x->op < y->op ? -1 : x->op > y->op;
-}
+COMPARATOR(step_check_by_start, struct begun, COMPARE(a->start, b->start, COMPARE(a->op, b->op, 0)))
 
 /* One collective at a time; one that waits though it could begin, waits for others all the while, and for those that
  * began meanwhile in its turn. */

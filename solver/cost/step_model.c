@@ -240,24 +240,15 @@ enum status step_model_build(
 	struct modelling modelling = { .graph = graph, .order = order, .costs = costs, .model = model };
 	uint32_t room = ops_of_model(graph, costs);
 	*model = (struct step_model) { .ops = graph->ops, .streams = 1 + costs->axes };
-	uint32_t **const ids[] = { &model->sequence, &model->stream, &model->release, &model->of };
-	uint32_t **const scratch_ids[] = { &modelling.position, &modelling.use, &modelling.tail };
-	bool fine = (model->time = arena_alloc(&model->arena, room, sizeof *model->time)) != NULL;
-	fine &= (model->turn = arena_alloc(&model->arena, room, sizeof *model->turn)) != NULL;
-	FOR_INT(i, 4)
-		fine &= (*ids[i] = arena_alloc(&model->arena, room, sizeof(uint32_t))) != NULL;
-	FOR_INT(i, 3)
-		fine &= (*scratch_ids[i] = arena_alloc(&scratch, graph->ops, sizeof(uint32_t))) != NULL;
-	fine &= (modelling.early = arena_alloc(&scratch, graph->ops, sizeof *modelling.early)) != NULL;
-	if (fine) {
-		FILL_NONE(model->release, room);
-		find_early(&modelling);
-		fine = find_ahead(&modelling, &scratch) == OK;
-	}
-	for (uint32_t p = 0, at = 0; fine && p < graph->ops; p++)
+	NEED(ROOMS(&model->arena, room, model->time, model->turn, model->sequence, model->stream, model->release, model->of) &&
+		ROOMS(&scratch, graph->ops, modelling.position, modelling.use, modelling.tail, modelling.early));
+	FILL_NONE(model->release, room);
+	find_early(&modelling);
+	TRY(find_ahead(&modelling, &scratch));
+	for (uint32_t p = 0, at = 0; p < graph->ops; p++)
 		step_model_add_op(&modelling, order[p], &at);
-	fine = fine && step_model_connect(&modelling, &scratch) == OK && step_model_hold_back(&modelling, &scratch) == OK;
-	return fine ? OK : NO_MEMORY;
+	TRY(step_model_connect(&modelling, &scratch));
+	return step_model_hold_back(&modelling, &scratch);
 }
 
 void step_model_free(struct step_model *model)

@@ -218,23 +218,11 @@ struct seed {
 	size_t ops;
 }; /* classes of so many members: one of them, and how many ops all have */
 
-static int fold_match_by_colour(const void *left, const void *right)
-{
-	const struct member *a = left, *b = right;
-	return COMPARE(a->colour, b->colour, COMPARE(a->op, b->op, 0));
-}
+COMPARATOR(fold_match_by_colour, struct member, COMPARE(a->colour, b->colour, COMPARE(a->op, b->op, 0)))
 
-static int by_ops(const void *left, const void *right)
-{
-	const struct seed *a = left, *b = right;
-	return COMPARE(b->ops, a->ops, COMPARE(a->members, b->members, 0));
-}
+COMPARATOR(by_ops, struct seed, COMPARE(b->ops, a->ops, COMPARE(a->members, b->members, 0)))
 
-static int by_members(const void *left, const void *right)
-{
-	const struct seed *a = left, *b = right;
-	return COMPARE(a->members, b->members, COMPARE(a->first, b->first, 0));
-}
+COMPARATOR(by_members, struct seed, COMPARE(a->members, b->members, COMPARE(a->first, b->first, 0)))
 
 /* Classes of equal surroundings, those of the same number of members counted together: the most common number is the
  * number of copies. */

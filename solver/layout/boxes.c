@@ -92,11 +92,8 @@ static enum status add_rooms(struct layout_boxes *boxes, const struct layout_mod
 /* A box where it starts, sorted by two keys. */
 struct start { uint32_t first; int64_t key; uint64_t tie; uint32_t box; };
 
-static int compare_starts(const void *left, const void *right)
-{
-	const struct start *a = left, *b = right;
-	return COMPARE(a->first, b->first, COMPARE(a->key, b->key, COMPARE(a->tie, b->tie, COMPARE(a->box, b->box, 0))));
-}
+COMPARATOR(compare_starts, struct start, COMPARE(a->first, b->first, COMPARE(a->key, b->key, COMPARE(a->tie, b->tie,
+	COMPARE(a->box, b->box, 0)))))
 
 /* The outermost boxes by start and by end, or by size. Returns how many. */
 static uint32_t list_starts(const struct layout_boxes *boxes, uint32_t variant, bool by_end, struct start *start)

@@ -34,11 +34,7 @@ static enum status core_decide(const struct layout_model *model, const uint32_t 
 
 struct sized { int64_t size; uint32_t buffer; };
 
-static int compare_sized(const void *left, const void *right)
-{
-	const struct sized *a = left, *b = right;
-	return COMPARE(b->size, a->size, COMPARE(a->buffer, b->buffer, 0));
-}
+COMPARATOR(compare_sized, struct sized, COMPARE(b->size, a->size, COMPARE(a->buffer, b->buffer, 0)))
 
 /* What is alive between two sections, largest first. */
 static uint32_t list_window(const struct layout_model *model, uint32_t first, uint32_t last, struct sized *sized)

@@ -95,11 +95,7 @@ static void given_keep(struct given *given, uint32_t buffer)
 
 struct taken { int64_t from, to; };
 
-static int compare_taken(const void *a, const void *b)
-{
-	const struct taken *left = a, *right = b;
-	return COMPARE(left->from, right->from, 0);
-}
+COMPARATOR(compare_taken, struct taken, COMPARE(a->from, b->from, 0))
 
 /* Into the lowest hole among all that have a place. */
 static void given_place(struct given *given, uint32_t buffer, struct taken *taken)
@@ -119,11 +115,7 @@ static void given_place(struct given *given, uint32_t buffer, struct taken *take
 
 struct begun { int64_t lower; uint32_t buffer; };
 
-static int compare_begun(const void *a, const void *b)
-{
-	const struct begun *left = a, *right = b;
-	return COMPARE(left->lower, right->lower, COMPARE(left->buffer, right->buffer, 0));
-}
+COMPARATOR(compare_begun, struct begun, COMPARE(a->lower, b->lower, COMPARE(a->buffer, b->buffer, 0)))
 
 static enum status given_solve(
 	struct given *given, struct begun *begun, struct taken *taken, struct control *control, uint32_t *moved)

@@ -97,11 +97,7 @@ static int64_t section_bound(struct moment *moment, uint32_t section)
 
 struct full { int64_t load; uint32_t section; };
 
-static int compare_full(const void *left, const void *right)
-{
-	const struct full *a = left, *b = right;
-	return COMPARE(b->load, a->load, COMPARE(a->section, b->section, 0));
-}
+COMPARATOR(compare_full, struct full, COMPARE(b->load, a->load, COMPARE(a->section, b->section, 0)))
 
 enum status layout_moment_bound(const struct layout_model *model, int64_t *bound, uint32_t *section)
 {

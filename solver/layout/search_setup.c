@@ -76,11 +76,7 @@ done:
 
 struct keyed { int64_t key; uint32_t buffer; };
 
-static int compare_keyed(const void *left, const void *right)
-{
-	const struct keyed *a = left, *b = right;
-	return COMPARE(a->key, b->key, COMPARE(a->buffer, b->buffer, 0));
-}
+COMPARATOR(compare_keyed, struct keyed, COMPARE(a->key, b->key, COMPARE(a->buffer, b->buffer, 0)))
 
 /* Sorts every row by its buffers' keys, ascending. */
 static enum status search_setup_sort_rows(const struct layout_model *model, struct csr *rows, const int64_t *key)

@@ -209,11 +209,7 @@ enum status order_inductor_bfs(const struct problem *problem, uint32_t *order)
 
 struct weighed { int64_t bytes; uint32_t place, op; };
 
-static int lighter(const void *a, const void *b)
-{
-	const struct weighed *left = a, *right = b;
-	return COMPARE(left->bytes, right->bytes, COMPARE(left->place, right->place, 0));
-}
+COMPARATOR(lighter, struct weighed, COMPARE(a->bytes, b->bytes, COMPARE(a->place, b->place, 0)))
 
 struct dfs {
 	const struct problem *problem;

@@ -39,11 +39,8 @@ struct operand {
 	uint32_t op;
 };
 
-static int compare_operands(const void *a, const void *b)
-{
-	const struct operand *left = a, *right = b;
-	return COMPARE(right->users, left->users, COMPARE(right->bytes, left->bytes, COMPARE(left->op, right->op, 0)));
-}
+COMPARATOR(compare_operands, struct operand, COMPARE(b->users, a->users, COMPARE(b->bytes, a->bytes, COMPARE(a->op,
+	b->op, 0))))
 
 /* Sums over all paths from above, capped like XLA's: users at the number of ops, bytes at all bytes so far. */
 static void weigh_operands(

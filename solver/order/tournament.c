@@ -8,11 +8,7 @@ struct sorted {
 	uint32_t op;
 };
 
-static int tournament_compare(const void *a, const void *b)
-{
-	const struct sorted *left = a, *right = b;
-	return COMPARE(left->need, right->need, COMPARE(left->op, right->op, 0));
-}
+COMPARATOR(tournament_compare, struct sorted, COMPARE(a->need, b->need, COMPARE(a->op, b->op, 0)))
 
 enum status order_tournament_init(
 	struct order_tournament *tournament, uint32_t ops, const int64_t *need, struct arena *arena)

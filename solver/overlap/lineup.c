@@ -91,14 +91,8 @@ enum status lineup_new(const struct overlap_request *request, struct lineup *lin
 	TRY(number_ops(request, line));
 	TRY(find_arcs(line, &scratch));
 	TRY(lineup_find_uses(line, &scratch));
-	uint32_t **const ids[] = { &line->order, &line->place, &line->old_order };
-	int64_t **const bytes[] = { &line->stays, &line->adds, &line->before, &line->old_before, &line->relief };
-	bool fine = true;
-	FOR(i, COUNT_OF(ids))
-		fine &= (*ids[i] = arena_alloc(&line->arena, line->count, sizeof(uint32_t))) != NULL;
-	FOR(i, COUNT_OF(bytes))
-		fine &= (*bytes[i] = arena_alloc(&line->arena, line->count + (size_t)2, sizeof(int64_t))) != NULL;
-	NEED(fine);
+	NEED(ROOMS(&line->arena, line->count, line->order, line->place, line->old_order) && ROOMS(&line->arena,
+		line->count + (size_t)2, line->stays, line->adds, line->before, line->old_before, line->relief));
 	find_bytes(line);
 	return OK;
 }

@@ -60,13 +60,9 @@ static bool is_roomy(const struct overlap_request *request)
 static enum status pass_make_room(struct arena *arena, const struct problem *problem, struct passing *passing)
 {
 	uint32_t ops = problem->ops;
-	uint32_t **const ids[] = { &passing->missing, &passing->rank, &passing->mark, &passing->line, &passing->slot };
-	int64_t **const numbers[] = { &passing->live, &passing->ready, &passing->end, &passing->begin, &passing->relief };
-	FOR(i, COUNT_OF(ids))
-		NEED(*ids[i] = arena_alloc(arena, ops + (size_t)1, sizeof(uint32_t)));
-	FOR(i, COUNT_OF(numbers))
-		NEED(*numbers[i] = arena_alloc(arena, ops + (size_t)1, sizeof(int64_t)));
-	NEED(ROOM(arena, passing->left, problem->items) && ROOM(arena, passing->in, ops));
+	NEED(ROOMS(arena, ops + (size_t)1, passing->missing, passing->rank, passing->mark, passing->line, passing->slot,
+		passing->live, passing->ready, passing->end, passing->begin, passing->relief) &&
+		ROOM(arena, passing->left, problem->items) && ROOM(arena, passing->in, ops));
 	TRY(order_heap_init(passing->pool, ops, arena));
 	FOR_INT(p, POOLS - 1) {
 		passing->pool[p + 1] = passing->pool[0];

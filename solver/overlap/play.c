@@ -26,18 +26,14 @@ static uint32_t count_nodes(const struct play *play)
 static enum status play_make_room(struct play *play)
 {
 	uint32_t ops = play->line->count;
-	uint32_t **const ids[] = { &play->tail, &play->of, &play->layer, &play->needs, &play->missing, &play->ended,
-		&play->release, &play->first_released, &play->next_released, &play->use, &play->gather };
-	bool **const flags[] = { &play->computes, &play->sends, &play->early }, fine = true;
+	struct arena *arena = &play->arena;
 	play->nodes = count_nodes(play);
-	FOR(i, COUNT_OF(ids))
-		fine &= (*ids[i] = arena_alloc(&play->arena, play->nodes, sizeof(uint32_t))) != NULL;
-	FOR(i, COUNT_OF(flags))
-		fine &= (*flags[i] = arena_alloc(&play->arena, ops, sizeof(bool))) != NULL;
-	for (uint32_t s = 1; s <= play->request->costs->axes; s++)
-		fine &= (play->heap[s] = arena_alloc(&play->arena, play->nodes, sizeof *play->heap[s])) != NULL;
-	NEED(ROOMS(&play->arena, play->nodes, play->stream, play->time, play->key) && ROOM(&play->arena, play->gap, ops) &&
-		fine);
+	FOR(a, play->request->costs->axes)
+		NEED(ROOM(arena, play->heap[a + 1], play->nodes));
+	NEED(ROOMS(arena, play->nodes, play->tail, play->of, play->layer, play->needs, play->missing, play->ended,
+		play->release, play->use, play->gather) && ROOMS(arena, play->nodes, play->first_released,
+		play->next_released, play->stream, play->time, play->key) &&
+		ROOMS(arena, ops, play->gap, play->computes, play->sends, play->early));
 	return OK;
 }
 

@@ -438,23 +438,19 @@ static bool rank_start(struct making *making)
 {
 	const struct graph *graph = making->graph;
 	struct arena *arena = &making->arena;
-	uint32_t **const by_storage[] = { &making->added, &making->sum, &making->summed, &making->last, &making->alone,
-		&making->holder };
 	making->draft = draft_new();
 	bool fine = ROOMS(arena, graph->ops, making->runs, making->side, making->sequence, making->later) &&
 		ROOMS(arena, graph->tensors, making->stands, making->local) &&
-		ROOMS(arena, graph->storages, making->held, making->until) &&
+		ROOMS(arena, graph->storages, making->held, making->until, making->added, making->sum, making->summed,
+			making->last, making->alone, making->holder) &&
 		ROOM(arena, making->sent, making->flow->transfers) && ROOM(arena, making->sink,
 		graph->ops + (size_t)making->flow->transfers) && ROOM(arena, making->ends,
 		graph->ops + (size_t)graph->storages + making->flow->transfers) && making->draft;
-	for (size_t i = 0; i < COUNT_OF(by_storage) && fine; i++) {
-		ROOM(arena, *by_storage[i], graph->storages);
-		fine = *by_storage[i] != NULL;
-		for (uint32_t s = 0; fine && s < graph->storages; s++)
-			(*by_storage[i])[s] = NONE;
-	}
-	for (uint32_t t = 0; fine && t < graph->tensors; t++)
-		making->local[t] = NONE;
+	FOR_WHILE(s, graph->storages, fine)
+		making->added[s] = making->sum[s] = making->summed[s] = making->last[s] = making->alone[s] = making->holder[s] =
+			NONE;
+	if (fine)
+		FILL_NONE(making->local, graph->tensors);
 	return fine;
 }
 

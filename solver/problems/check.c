@@ -18,11 +18,7 @@ __extension__ typedef __int128 wide;
 
 struct change { int64_t time, bytes; };
 
-static int problems_check_by_time(const void *left, const void *right)
-{
-	const struct change *a = left, *b = right;
-	return COMPARE(a->time, b->time, COMPARE(a->bytes, b->bytes, 0));
-}
+COMPARATOR(problems_check_by_time, struct change, COMPARE(a->time, b->time, COMPARE(a->bytes, b->bytes, 0)))
 
 /* The largest sum of usages at a moment: frees come before allocations of the same time. */
 static enum status find_peak(const struct shard_problem *problem, const uint32_t *choice, int64_t *peak)
@@ -97,11 +93,8 @@ struct audit {
 	bool merged;       /* links are between merged nodes */
 };
 
-static int problems_check_by_ends(const void *left, const void *right)
-{
-	const struct link *a = left, *b = right;
-	return COMPARE(a->low, b->low, COMPARE(a->high, b->high, COMPARE(a->edge, b->edge, 0)));
-}
+COMPARATOR(problems_check_by_ends, struct link, COMPARE(a->low, b->low, COMPARE(a->high, b->high, COMPARE(a->edge,
+	b->edge, 0))))
 
 static void audit_free(struct audit *audit)
 {

@@ -18,11 +18,8 @@ struct builder {
 	struct arena arena;
 };
 
-static int problems_model_by_ends(const void *left, const void *right)
-{
-	const struct shard_group *a = left, *b = right;
-	return COMPARE(a->low, b->low, COMPARE(a->high, b->high, COMPARE(a->edge, b->edge, 0)));
-}
+COMPARATOR(problems_model_by_ends, struct shard_group, COMPARE(a->low, b->low, COMPARE(a->high, b->high,
+	COMPARE(a->edge, b->edge, 0))))
 
 static enum status problems_model_find_groups(struct shard_model *model)
 {
@@ -184,11 +181,7 @@ static void find_slots(struct shard_model *model, const int64_t *begins, const i
 
 struct event { uint32_t slot, member; int sign; };
 
-static int by_slot(const void *left, const void *right)
-{
-	const struct event *a = left, *b = right;
-	return COMPARE(a->slot, b->slot, 0);
-}
+COMPARATOR(by_slot, struct event, COMPARE(a->slot, b->slot, 0))
 
 /* Where members of a node that use memory begin and end to live. */
 static uint32_t list_events(const struct shard_model *model, uint32_t node, struct event *event)
@@ -406,11 +399,7 @@ static enum status prepare_edges(struct builder *builder)
 
 struct bundled { uint32_t low, high, group; };
 
-static int by_nodes(const void *left, const void *right)
-{
-	const struct bundled *a = left, *b = right;
-	return COMPARE(a->low, b->low, COMPARE(a->high, b->high, COMPARE(a->group, b->group, 0)));
-}
+COMPARATOR(by_nodes, struct bundled, COMPARE(a->low, b->low, COMPARE(a->high, b->high, COMPARE(a->group, b->group, 0))))
 
 /* Groups between different nodes, by these nodes; groups between the same two problem nodes stay next to each other. */
 static enum status find_bundles(struct builder *builder)

@@ -42,11 +42,8 @@ void shard_primal_move(struct shard_primal *primal, uint32_t node, uint32_t from
 				primal->slack, piece->begin, piece->end, model->use[piece->base + from] - model->use[piece->base + to]);
 }
 
-static int by_worth(const void *left, const void *right)
-{
-	const struct candidate *a = left, *b = right;
-	return COMPARE(a->value, b->value, COMPARE(a->weight, b->weight, COMPARE(a->strategy, b->strategy, 0)));
-}
+COMPARATOR(by_worth, struct candidate, COMPARE(a->value, b->value, COMPARE(a->weight, b->weight, COMPARE(a->strategy,
+	b->strategy, 0))))
 
 /* Strategies better than the node's own, or as good and lighter, the best first. */
 static uint32_t problems_repair_list_candidates(struct shard_primal *primal, uint32_t node, struct candidate *candidate)

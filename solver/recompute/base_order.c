@@ -9,16 +9,10 @@ static bool base_order_allocate(const struct recompute_step *step, struct recomp
 {
 	struct arena *arena = &base->arena;
 	*base = (struct recompute_base){ .step = step };
-	uint32_t **const of_storages[] = { &base->made, &base->last_forward, &base->first_read, &base->last_read, &base->asked,
-		&base->from, &base->until, &base->overwritten };
-	bool fine = ROOMS(arena, step->ops, base->order, base->position, base->active, base->gap, base->gap_at) &&
-		ROOM(arena, base->dominated, step->storages) && ROOMS(arena, step->ops + 1u, base->fixed, base->outer,
-		base->outer_before);
-	FOR(i, COUNT_OF(of_storages)) {
-		*of_storages[i] = arena_alloc(arena, step->storages, sizeof(uint32_t));
-		fine = fine && *of_storages[i];
-	}
-	return fine;
+	return ROOMS(arena, step->ops, base->order, base->position, base->active, base->gap, base->gap_at) &&
+		ROOMS(arena, step->storages, base->dominated, base->made, base->last_forward, base->first_read, base->last_read,
+			base->asked, base->from, base->until, base->overwritten) &&
+		ROOMS(arena, step->ops + 1u, base->fixed, base->outer, base->outer_before);
 }
 
 /* Every view right before the first op of the order that needs it; one that nothing needs stays. An order of a

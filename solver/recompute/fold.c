@@ -47,11 +47,7 @@ static bool find_colours(const struct recompute_step *step, uint64_t *storage)
 
 struct coloured { uint64_t colour; uint32_t storage; };
 
-static int recompute_fold_by_colour(const void *left, const void *right)
-{
-	const struct coloured *a = left, *b = right;
-	return COMPARE(a->colour, b->colour, COMPARE(a->storage, b->storage, 0));
-}
+COMPARATOR(recompute_fold_by_colour, struct coloured, COMPARE(a->colour, b->colour, COMPARE(a->storage, b->storage, 0)))
 
 enum status recompute_fold_find(const struct recompute_step *step, struct recompute_fold *fold)
 {

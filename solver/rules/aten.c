@@ -15,22 +15,18 @@
 	WITH_BACKWARD(name, "b c y~.." more " -> b c y.., b c y..", "i0 o1", "b c y.., b c y~.., b c y.. -> b c y~..")
 
 /* Measured on the CPU, where the library that captures steps knows the same ones (ROOMY in shapes.py). */
-const char *const rules_aten_roomy[] = { "aten.mse_loss", "aten.smooth_l1_loss", "aten.binary_cross_entropy",
-	"aten.soft_margin_loss", NULL };
+const char rules_aten_roomy[] = "aten.mse_loss aten.smooth_l1_loss aten.binary_cross_entropy aten.soft_margin_loss";
 
 /* What autocast on a GPU does with ops that rules_autocast() can't tell by what they are. */
 const struct autocast_rule rules_aten_autocast[] = {
-#define X(name) { "aten." name, AUTOCAST_WIDE },
-	X("acos") X("asin") X("cosh") X("erfinv") X("exp") X("expm1") X("log") X("log10") X("log2") X("log1p")
-	X("reciprocal") X("rsqrt") X("sinh") X("tan") X("pow") X("softplus") X("native_layer_norm")
-	X("native_group_norm") X("_fused_rms_norm") X("linalg_vector_norm") X("norm") X("renorm") X("logsumexp")
-	X("_cdist_forward") X("_pdist_forward") X("dist") X("upsample_nearest1d") X("upsample_nearest2d")
-	X("upsample_nearest3d") X("upsample_linear1d") X("upsample_bilinear2d") X("upsample_trilinear3d")
-	X("upsample_bicubic2d") X("_upsample_nearest_exact2d") X("_upsample_bilinear2d_aa") X("_upsample_bicubic2d_aa")
-#undef X
-	{ "aten.sum", AUTOCAST_WIDE_RESULT }, { "aten.prod", AUTOCAST_WIDE_RESULT }, { "aten.cumsum", AUTOCAST_WIDE_RESULT },
-	{ "aten.cumprod", AUTOCAST_WIDE_RESULT }, { "aten._grouped_mm", AUTOCAST_LIKE }, { "aten.dot", AUTOCAST_LIKE },
-	{ "aten.vdot", AUTOCAST_LIKE }, { "aten._safe_softmax", AUTOCAST_ATTENTION }, { NULL, AUTOCAST_LIKE } };
+	{ "acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow softplus native_layer_norm "
+		"native_group_norm _fused_rms_norm linalg_vector_norm norm renorm logsumexp _cdist_forward _pdist_forward dist "
+		"upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d "
+		"upsample_trilinear3d upsample_bicubic2d _upsample_nearest_exact2d _upsample_bilinear2d_aa "
+		"_upsample_bicubic2d_aa", AUTOCAST_WIDE },
+	{ "sum prod cumsum cumprod", AUTOCAST_WIDE_RESULT }, { "_grouped_mm dot vdot", AUTOCAST_LIKE },
+	{ "_safe_softmax", AUTOCAST_ATTENTION }, { NULL, AUTOCAST_LIKE }
+};
 
 const struct rule rules_aten[] = {
 	/* contractions */

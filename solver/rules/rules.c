@@ -363,9 +363,9 @@ enum rule_autocast rules_autocast(const struct rules *rules, const char *type)
 	const struct rule *rule = rules_find(rules, type);
 	if (!rule)
 		return AUTOCAST_LIKE;
-	for (size_t i = 0; rules_aten_autocast[i].type; i++)
-		if (strcmp(rule->type, rules_aten_autocast[i].type) == 0)
-			return rules_aten_autocast[i].mode;
+	for (const struct autocast_rule *row = rules_aten_autocast; row->names && text_begins(rule->type, "aten."); row++)
+		if (word_listed(row->names, rule->type + 5))
+			return row->mode;
 	if ((rule->traits & (TRAIT_WIDE | TRAIT_SOFTMAX)) && !(rule->traits & TRAIT_SOURCE))
 		return AUTOCAST_WIDE;
 	return rule_contracts(rule) || rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD ||

@@ -141,11 +141,10 @@ static inline bool rule_contracts(const struct rule *rule)
 
 /* Each of the tables ends with a type of NULL. */
 extern const struct rule rules_aten[], rules_onnx[], rules_plain[];
-/* Types whose kernel in PyTorch fills memory of its operand's size, which its result, one number, keeps; NULL ends
- * them. */
-extern const char *const rules_aten_roomy[];
+/* Types whose kernel in PyTorch fills memory of its operand's size, which its result, one number, keeps. */
+extern const char rules_aten_roomy[];
 enum rule_autocast { AUTOCAST_LIKE, AUTOCAST_NARROW, AUTOCAST_WIDE, AUTOCAST_WIDE_RESULT, AUTOCAST_ATTENTION };
-extern const struct autocast_rule { const char *type; enum rule_autocast mode; } rules_aten_autocast[]; /* NULL ends */
+extern const struct autocast_rule { const char *names; enum rule_autocast mode; } rules_aten_autocast[]; /* NULL ends */
 
 /* A set of rules, parsed: the built-in ones and what a user added. */
 struct rules;

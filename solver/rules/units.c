@@ -505,14 +505,8 @@ static bool add_slots(struct finding *finding)
 			uint32_t tensor = graph_argument(graph, finding->op, k);
 			parts_in_dim(units, tensor, graph->tensor[tensor].dims == 3, &first);
 			struct part *part = &units->part[units->part_start[tensor] + first + j];
-			int64_t other = part->size;
 			part->even = true;
-			while (other > 0 && size > 0) { /* the greatest common divisor */
-				int64_t rest = size % other;
-				size = other;
-				other = rest;
-			}
-			size += other;
+			size = size > 0 && part->size > 0 ? common_divisor(size, part->size) : size + part->size;
 			role = part->role;
 		}
 		if (size < 2)

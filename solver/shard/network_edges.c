@@ -345,39 +345,23 @@ static void network_edges_fill_row(struct building *building, const struct wants
 		table[turned ? (size_t)j * rows + i : (size_t)i * columns + j] = need_cost(building, wants, j, placement);
 }
 
-static void fill_direct(
-	struct building *building, const struct reading *reading, const struct chain_edge *edge, bool turned)
-{
-	const struct network *network = building->network;
-	uint32_t writer = turned ? edge->to : edge->from, rows = network_edges_choices_of(building, writer),
-			 columns = network_edges_choices_of(building, reading->node);
-	struct wants wants;
-	bool there = wants_begin(building, reading, &wants);
-	FOR_WHILE(i, rows, there) {
-		struct placement placement = choice_place(
-			building, reading->tensor, &network->choice[network->chain.first[writer] + i]);
-		there = network_edges_find_costs(building, &wants, placement, NULL);
-		network_edges_fill_row(building, &wants, network->chain.pair + edge->table, turned, i, rows, columns, placement);
-	}
-	building->failed |= !there;
-	wants_end(&wants);
-}
-
-static void fill_doubled(
+/* Choices of second copies say where these are. */
+static void fill_readers(
 	struct building *building, const struct reading *reading, const struct chain_edge *edge, bool turned)
 {
 	const struct network *network = building->network;
 	uint32_t node = turned ? edge->to : edge->from, rows = network_edges_choices_of(building, node),
 			 columns = network_edges_choices_of(building, reading->node);
 	uint8_t phase = building->graph->op[reading->op].phase;
+	bool doubled = network->node[node].kind == NETWORK_COPY;
 	struct wants wants;
 	bool there = wants_begin(building, reading, &wants);
 	FOR_WHILE(i, rows, there) {
 		const struct network_choice *choice = &network->choice[network->chain.first[node] + i];
+		struct placement placement = doubled ? choice->placement : choice_place(building, reading->tensor, choice);
 		there = network_edges_find_costs(
-			building, &wants, choice->placement, choice->phases >> phase & 1 ? &choice->second : NULL);
-		network_edges_fill_row(
-			building, &wants, network->chain.pair + edge->table, turned, i, rows, columns, choice->placement);
+			building, &wants, placement, doubled && choice->phases >> phase & 1 ? &choice->second : NULL);
+		network_edges_fill_row(building, &wants, network->chain.pair + edge->table, turned, i, rows, columns, placement);
 	}
 	building->failed |= !there;
 	wants_end(&wants);
@@ -619,7 +603,7 @@ static enum status double_tensor(
 		building, (struct chain_edge){ .from = writer, .to = node, .from_where = where, .to_where = where }));
 	fill_agree(building, tensor, &network->chain.edge[network->chain.edges - 1]);
 	for (uint32_t at = list; at != NONE; at = building->reading[at].next)
-		TRY(network_edges_connect(building, writer, node, &building->reading[at], fill_doubled));
+		TRY(network_edges_connect(building, writer, node, &building->reading[at], fill_readers));
 	return OK;
 }
 
@@ -647,7 +631,7 @@ static enum status connect_class(struct building *building, uint32_t writer, uin
 		status = double_tensor(building, writer, class, list, needs);
 	else
 		for (uint32_t at = list; at != NONE && status == OK; at = building->reading[at].next)
-			status = network_edges_connect(building, writer, writer, &building->reading[at], fill_direct);
+			status = network_edges_connect(building, writer, writer, &building->reading[at], fill_readers);
 	for (uint32_t at = building->class_reading[building->classes + class]; at != NONE && status == OK;
 		at = building->reading[at].next)
 		status = network_edges_connect(building, writer, writer, &building->reading[at], fill_return);

@@ -53,11 +53,6 @@ struct placement choice_place(const struct building *building, uint32_t tensor, 
 
 /* ---- usage ---- */
 
-static const struct storage *network_nodes_storage_of(const struct graph *graph, uint32_t tensor)
-{
-	return &graph->storage[graph->tensor[tensor].storage];
-}
-
 static bool used_in(const struct graph *graph, uint32_t storage, enum phase phase)
 {
 	FOR_ITEMS(user, &graph->users, storage)
@@ -66,18 +61,23 @@ static bool used_in(const struct graph *graph, uint32_t storage, enum phase phas
 	return false;
 }
 
+static bool made_and_used(const struct graph *graph, uint32_t tensor, enum phase made, enum phase used)
+{
+	const struct storage *storage = graph_home(graph, tensor);
+	return !storage->persistent && storage->root == tensor && storage->allocator != NONE && storage->phase == made &&
+		used_in(graph, graph->tensor[tensor].storage, used);
+}
+
 /* Written by the forward pass, read by the backward pass. */
 static bool saved(const struct graph *graph, uint32_t tensor)
 {
-	const struct storage *storage = network_nodes_storage_of(graph, tensor);
-	return !storage->persistent && storage->root == tensor && storage->allocator != NONE && storage->phase == PHASE_FORWARD
-		&& used_in(graph, graph->tensor[tensor].storage, PHASE_BACKWARD);
+	return made_and_used(graph, tensor, PHASE_FORWARD, PHASE_BACKWARD);
 }
 
 /* A gradient as the first op of the update reads it. */
 static bool first_of_update(const struct graph *graph, uint32_t tensor, uint32_t op)
 {
-	const struct storage *storage = network_nodes_storage_of(graph, tensor);
+	const struct storage *storage = graph_home(graph, tensor);
 	if (graph->op[op].phase != PHASE_UPDATE || storage->persistent || storage->allocator == NONE ||
 		storage->phase != PHASE_BACKWARD)
 		return false;
@@ -90,9 +90,7 @@ static bool first_of_update(const struct graph *graph, uint32_t tensor, uint32_t
 /* Of several microbatches: a gradient's sum, which stays as it is written until the update reduces it. */
 static bool network_nodes_summed(const struct graph *graph, uint32_t tensor)
 {
-	const struct storage *storage = network_nodes_storage_of(graph, tensor);
-	return !storage->persistent && storage->root == tensor && storage->allocator != NONE &&
-		storage->phase == PHASE_BACKWARD && used_in(graph, graph->tensor[tensor].storage, PHASE_UPDATE);
+	return made_and_used(graph, tensor, PHASE_BACKWARD, PHASE_UPDATE);
 }
 
 static int64_t network_nodes_usage_of(const struct building *building, uint32_t op, struct split split, int64_t *ties)
@@ -130,7 +128,7 @@ static bool pinned_away(const struct building *building, uint32_t tensor, struct
 /* A result that is a new name of a tensor that stays can't be a partial sum. */
 static bool network_nodes_stays(const struct graph *graph, uint32_t tensor)
 {
-	return network_nodes_storage_of(graph, tensor)->persistent && graph->tensor[tensor].writer != NONE;
+	return graph_home(graph, tensor)->persistent && graph->tensor[tensor].writer != NONE;
 }
 
 static bool split_fits(const struct building *building, uint32_t op, struct split split)

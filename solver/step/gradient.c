@@ -427,83 +427,50 @@ static void kernel(const struct gradient *g, const struct rule *rule)
 /* ---- the table of derivatives that take more than one kernel ---- */
 
 struct derivative {
-	const char *name;
+	const char *names;
 	void (*expand)(const struct gradient *gradient);
-	bool partial; /* works when some results have no gradient, the first among them */
 };
 
-/* Sorted by name. */
 static const struct derivative derivatives[] = {
-	{ "_fused_rms_norm", rms_norm, false },
-	{ "_reshape_alias", reshape, false },
-	{ "_to_copy", cast, false },
-	{ "_unsafe_view", reshape, false },
-	{ "abs", absolute, false },
-	{ "add", gradient_pass, false },
-	{ "addmm", addmm, false },
-	{ "alias", gradient_pass, false },
-	{ "amax", reduction, false },
-	{ "baddbmm", addmm, false },
-	{ "bmm", gradient_matmul, false },
-	{ "cat", gradient_join, false },
-	{ "chunk", gradient_split, true },
-	{ "clone", gradient_pass, false },
-	{ "constant_pad_nd", gradient_narrow, false },
-	{ "contiguous", gradient_pass, false },
-	{ "cos", cosine, false },
-	{ "cumsum", same_again, false },
-	{ "div", gradient_divide, false },
-	{ "exp", exponential, false },
-	{ "expand", gradient_pass, false },
-	{ "flatten", reshape, false },
-	{ "flip", same_again, false },
-	{ "gather", gradient_gather, false },
-	{ "grouped_mm", gradient_matmul, false },
-	{ "index", index_rows, false },
-	{ "index_add", index_add, false },
-	{ "index_select", index_select, false },
-	{ "log", gradient_logarithm, false },
-	{ "logsumexp", reduction, false },
-	{ "masked_fill", masked_fill, false },
-	{ "matmul", gradient_matmul, false },
-	{ "max", pick, false },
-	{ "maximum", extremum, false },
-	{ "mean", mean, false },
-	{ "min", pick, false },
-	{ "minimum", extremum, false },
-	{ "mm", gradient_matmul, false },
-	{ "mul", gradient_multiply, false },
-	{ "native_group_norm", group_norm, false },
-	{ "native_layer_norm", gradient_layer_norm, false },
-	{ "neg", negate, false },
-	{ "permute", permute, false },
-	{ "pow", gradient_power, false },
-	{ "reciprocal", reciprocal, false },
-	{ "reshape", reshape, false },
-	{ "roll", same_again, false },
-	{ "rsqrt", reciprocal, false },
-	{ "rsub", negate, false },
-	{ "select", take_one, false },
-	{ "sin", sine, false },
-	{ "slice", slice, false },
-	{ "sort", pick, false },
-	{ "split", gradient_split, true },
-	{ "split_with_sizes", gradient_split, true },
-	{ "sqrt", square_root, false },
-	{ "squeeze", reshape, false },
-	{ "stack", gradient_join, false },
-	{ "sub", subtract, false },
-	{ "sum", total, false },
-	{ "t", permute, false },
-	{ "topk", pick, false },
-	{ "transpose", permute, false },
-	{ "tril", same_again, false },
-	{ "triu", same_again, false },
-	{ "unbind", gradient_split, true },
-	{ "unsqueeze", reshape, false },
-	{ "var", variance, false },
-	{ "view", reshape, false },
-	{ "where", where, false },
+	{ "_fused_rms_norm", rms_norm },
+	{ "_reshape_alias _unsafe_view flatten reshape squeeze unsqueeze view", reshape },
+	{ "_to_copy", cast },
+	{ "abs", absolute },
+	{ "add alias clone contiguous expand", gradient_pass },
+	{ "addmm baddbmm", addmm },
+	{ "amax logsumexp", reduction },
+	{ "bmm grouped_mm matmul mm", gradient_matmul },
+	{ "cat stack", gradient_join },
+	{ "chunk split split_with_sizes unbind", gradient_split },
+	{ "constant_pad_nd", gradient_narrow },
+	{ "cos", cosine },
+	{ "cumsum flip roll tril triu", same_again },
+	{ "div", gradient_divide },
+	{ "exp", exponential },
+	{ "gather", gradient_gather },
+	{ "index", index_rows },
+	{ "index_add", index_add },
+	{ "index_select", index_select },
+	{ "log", gradient_logarithm },
+	{ "masked_fill", masked_fill },
+	{ "max min sort topk", pick },
+	{ "maximum minimum", extremum },
+	{ "mean", mean },
+	{ "mul", gradient_multiply },
+	{ "native_group_norm", group_norm },
+	{ "native_layer_norm", gradient_layer_norm },
+	{ "neg rsub", negate },
+	{ "permute t transpose", permute },
+	{ "pow", gradient_power },
+	{ "reciprocal rsqrt", reciprocal },
+	{ "select", take_one },
+	{ "sin", sine },
+	{ "slice", slice },
+	{ "sqrt", square_root },
+	{ "sub", subtract },
+	{ "sum", total },
+	{ "var", variance },
+	{ "where", where },
 };
 
 /* ONNX operators whose derivative is that of an aten one of another name; the others agree but for capitals. */
@@ -531,7 +498,7 @@ static const struct derivative *find_derivative(const char *type)
 {
 	char text[64];
 	const char *word = strchr(type, '.') ? strchr(type, '.') + 1 : type;
-	size_t length = strcspn(word, "."), low = 0, high = COUNT_OF(derivatives);
+	size_t length = strcspn(word, ".");
 	if (length >= sizeof text)
 		return NULL;
 	PRINT_TO(text, "%.*s", (int)length, word);
@@ -541,16 +508,9 @@ static const struct derivative *find_derivative(const char *type)
 	length = strlen(text);
 	if (length > 1 && text[length - 1] == '_')
 		text[length - 1] = '\0';
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		int order = strcmp(text, derivatives[middle].name);
-		if (order == 0)
-			return &derivatives[middle];
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
+	FOR(i, COUNT_OF(derivatives))
+		if (word_listed(derivatives[i].names, text))
+			return &derivatives[i];
 	return NULL;
 }
 
@@ -580,6 +540,6 @@ void gradient_expand(const struct gradient *gradient)
 	const struct derivative *derivative = rule ? find_derivative(gradient->type) : NULL;
 	if (!derivative)
 		kernel(gradient, rule);
-	else if (gradient->from[0] != NONE || derivative->partial)
+	else if (gradient->from[0] != NONE || derivative->expand == gradient_split) /* some parts may have no gradient */
 		derivative->expand(gradient);
 }

@@ -45,13 +45,8 @@ static bool host_states_may_go(const struct graph *graph, uint32_t s)
  * none before what it needs. */
 struct moment { uint32_t at, group, was; };
 
-static int host_states_by_moment(const void *left, const void *right)
-{
-	const struct moment *a = left, *b = right;
-	return a->at != b->at ? (a->at > b->at) - (a->at < b->at)
-		: a->group != b->group ? (a->group > b->group) - (a->group < b->group)
-		: (a->was > b->was) - (a->was < b->was);
-}
+COMPARATOR(host_states_by_moment, struct moment, COMPARE(a->at, b->at, COMPARE(a->group, b->group, COMPARE(a->was,
+	b->was, 0))))
 
 /* State, and what updates make of it before they are done. */
 static bool host_states_joins(const struct host_states *states, uint32_t s)
@@ -130,12 +125,7 @@ static bool host_states_order(struct host_states *states, const uint32_t *order)
 
 /* ---- what comes and goes together ---- */
 
-static int host_states_by_first(const void *left, const void *right)
-{
-	const struct span *a = left, *b = right;
-	return a->first != b->first ? (a->first > b->first) - (a->first < b->first)
-		: (a->storage > b->storage) - (a->storage < b->storage);
-}
+COMPARATOR(host_states_by_first, struct span, COMPARE(a->first, b->first, COMPARE(a->storage, b->storage, 0)))
 
 static bool host_states_collect(struct host_states *states, const uint32_t *order, int64_t room)
 {

@@ -17,14 +17,6 @@ bool update_op(const struct graph *graph, uint32_t op)
 	return graph->op[op].phase == PHASE_UPDATE && !op_releases(&graph->op[op]);
 }
 
-static uint32_t leader(const struct update_groups *groups, uint32_t storage)
-{
-	uint32_t *up = groups->leader;
-	while (up[storage] != storage)
-		storage = up[storage] = up[up[storage]];
-	return storage;
-}
-
 /* ---- rows ---- */
 
 static void take_row_of_all(const struct graph *graph, uint32_t op, struct rows *rows)
@@ -134,7 +126,7 @@ static bool update_groups_is_gradient(const struct update_groups *groups, uint32
 
 static void update_groups_join(struct update_groups *groups, uint32_t a, uint32_t b)
 {
-	groups->leader[leader(groups, a)] = leader(groups, b);
+	groups->leader[set_root(groups->leader, a)] = set_root(groups->leader, b);
 }
 
 static void update_groups_join_row(struct update_groups *groups, const uint32_t *tensor, uint32_t width)
@@ -158,7 +150,7 @@ static struct update_group *group_of_row(const struct update_groups *groups, con
 	FOR(i, width) {
 		uint32_t storage = groups->step->tensor[tensor[i]].storage;
 		if (!groups->outside[storage]) {
-			uint32_t index = groups->group_of[leader(groups, storage)];
+			uint32_t index = groups->group_of[set_root(groups->leader, storage)];
 			return index == NONE ? NULL : &groups->group[index];
 		}
 	}
@@ -174,7 +166,7 @@ static enum status note_parameter(
 		uint32_t storage = graph->tensor[tensor[i]].storage, root = graph->storage[storage].root;
 		if (graph->storage[storage].kind != KIND_PARAMETER || !graph_writes_in_place(graph, op, storage))
 			continue;
-		uint32_t *index = &groups->group_of[leader(groups, storage)];
+		uint32_t *index = &groups->group_of[set_root(groups->leader, storage)];
 		if (*index == NONE) {
 			*index = groups->groups++;
 			/* A fused op writes more than its first list. */
@@ -339,14 +331,14 @@ static void join_calls(struct update_groups *groups)
 		}
 	}
 	FOR(i, groups->groups)
-		groups->group_of[leader(groups, graph->tensor[groups->group[i].parameter].storage)] = i;
+		groups->group_of[set_root(groups->leader, graph->tensor[groups->group[i].parameter].storage)] = i;
 }
 
 static void update_groups_count_states(struct update_groups *groups)
 {
 	const struct graph *graph = groups->step;
 	FOR(s, graph->storages) {
-		uint32_t index = groups->group_of[leader(groups, s)];
+		uint32_t index = groups->group_of[set_root(groups->leader, s)];
 		if (index == NONE || graph->storage[s].kind != KIND_OPTIMIZER)
 			continue;
 		struct update_group *group = &groups->group[index];

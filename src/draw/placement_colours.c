@@ -21,11 +21,7 @@ char *placement_of_node(const struct drawing *drawing, const struct draw_node *n
 
 struct counted { char text[48]; uint32_t nodes; };
 
-static int more_nodes(const void *left, const void *right)
-{
-	const struct counted *a = left, *b = right;
-	return a->nodes != b->nodes ? (a->nodes < b->nodes ? 1 : -1) : strcmp(a->text, b->text);
-}
+COMPARATOR(more_nodes, struct counted, a->nodes != b->nodes ? (a->nodes < b->nodes ? 1 : -1) : strcmp(a->text, b->text))
 
 void placement_colours_find(const struct drawing *drawing, struct placement_colours *colours)
 {

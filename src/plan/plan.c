@@ -134,13 +134,7 @@ uint32_t plan_item_storage(const struct plan *plan, uint32_t item)
 
 struct sized { int64_t bytes; uint32_t storage; };
 
-static int plan_larger_first(const void *left, const void *right)
-{
-	const struct sized *a = left, *b = right;
-	if (a->bytes != b->bytes)
-		return a->bytes < b->bytes ? 1 : -1;
-	return COMPARE(a->storage, b->storage, 0);
-}
+COMPARATOR(plan_larger_first, struct sized, COMPARE(b->bytes, a->bytes, COMPARE(a->storage, b->storage, 0)))
 
 uint32_t plan_alive(const struct plan *plan, uint32_t position, uint32_t *list)
 {

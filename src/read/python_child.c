@@ -34,14 +34,6 @@ static enum status python_child_find(char *path, size_t size, struct error *erro
 		: fail(error, LIMIT, "this format's reader isn't installed; " READERS_NAMED "=FOLDER names the folder of all");
 }
 
-static bool python_child_keeps_room(const char *type)
-{
-	for (size_t i = 0; rules_aten_roomy[i]; i++)
-		if (strcmp(rules_aten_roomy[i], type) == 0)
-			return true;
-	return false;
-}
-
 /* What the readers ask of an op's type, "--types=aten.view:v,...": v: of a view, c: a convolution, r: it keeps memory
  * of its operand's size. free() it. NULL when out of memory. */
 static char *python_child_types(void)
@@ -56,7 +48,7 @@ static char *python_child_types(void)
 	const struct rule *rule;
 	for (uint32_t i = 0; (rule = rules_at(rules, i)); i++)
 		fprintf(stream, "%s:%s%s%s,", rule->type, rule->cost == COST_NONE ? "v" : "",
-			rule->traits & TRAIT_CONVOLUTION ? "c" : "", python_child_keeps_room(rule->type) ? "r" : "");
+			rule->traits & TRAIT_CONVOLUTION ? "c" : "", word_listed(rules_aten_roomy, rule->type) ? "r" : "");
 	if (fclose(stream) == 0)
 		return text;
 	free(text);
