@@ -191,30 +191,25 @@ static enum status transform_graph(struct check *check)
 	TRY(read_kept(check));
 	TRY(read_margin(check, &margin));
 	struct shard_claim claim = { json_object_get(check->plan, "shard"), &check->scenario };
-	struct stage_context stage = { .store = store_new(), .control = &control, .rules = check->rules,
+	OWN(store) *store = store_new();
+	struct stage_context stage = { .store = store, .control = &control, .rules = check->rules,
 		.shard_decider = shard_decision, .shard_context = &claim, .witness = made_check, .witness_context = check };
 	bool sends = json_object_get(json_object_get(check->plan, "recompute"), "offloaded") != NULL;
 	struct plan_wish wish = { .margin = margin, .alone = (check->scenario.value[K_offload] & HOSTS_SAVED) && !sends };
-	struct transformed *transformed = NULL;
-	if (stage.store)
-		transformed = stage_transform(&stage, input, &check->scenario, &wish, false, check->error);
-	enum status status = transformed ? OK : stage.store ? check->error->status : NO_MEMORY;
-	if (transformed) {
-		check->graph = graph_retain(transformed->graph);
-		check->notes = arena_text(&check->arena, transformed->notes, strlen(transformed->notes));
-		if (!check->notes)
-			status = fail_memory(check->error);
-	}
-	if (transformed && transformed->fitted && transformed->fitted->capped && ops_differ(check))
-		status = fail(check->error, LIMIT, "cut short while recomputation was sought: it can't be planned again");
-	THEN(status, check_split(check, &stage, &wish, transformed));
-	if (status == OK)
-		made_report(check);
-	if (transformed && status == OK)
-		status = check_recompute(check, transformed->fitted, transformed->fitted ? transformed->fitted->recomputed : NULL);
-	transformed_release(transformed);
-	store_free(stage.store);
-	return status;
+	NEED(store);
+	OWN(transformed) *transformed = stage_transform(&stage, input, &check->scenario, &wish, false, check->error);
+	if (!transformed)
+		return check->error->status;
+	const struct fitted *fitted = transformed->fitted;
+	check->graph = graph_retain(transformed->graph);
+	check->notes = arena_text(&check->arena, transformed->notes, strlen(transformed->notes));
+	if (!check->notes)
+		return fail_memory(check->error);
+	if (fitted && fitted->capped && ops_differ(check))
+		return fail(check->error, LIMIT, "cut short while recomputation was sought: it can't be planned again");
+	TRY(check_split(check, &stage, &wish, transformed));
+	made_report(check);
+	return check_recompute(check, fitted, fitted ? fitted->recomputed : NULL);
 }
 
 static enum status prepare_graph(struct check *check)
@@ -277,23 +272,22 @@ static enum status check_time(struct check *check)
 		return check_waits(check, 0);
 	if (!check->sharded && !check->copies)
 		return OK;
-	struct plan_time *time = plan_time_of(check->graph, check->order, check->sharded, &check->scenario, check->rules);
+	OWN(plan_time) *time = plan_time_of(check->graph, check->order, check->sharded, &check->scenario, check->rules);
 	if (!time)
 		return fail_memory(check->error);
-	enum status status = check_waits(check, plan_time_host_waits(time, check->sharded));
-	if (!check->sharded || status != OK) {
-		plan_time_free(time);
-		return status;
-	}
-	status = shard_check_time(json_object_get(check->plan, "shard"), check->sharded, time, check->error);
+	TRY(check_waits(check, plan_time_host_waits(time, check->sharded)));
+	if (!check->sharded)
+		return OK;
+	enum status status = shard_check_time(json_object_get(check->plan, "shard"), check->sharded, time, check->error);
 	const json_t *bound = json_object_get(json_object_get(check->plan, "shard"), "step_bound");
 	check->ahead = time->model.ahead;
-	if (status == OK)
-		check_passed(check, "the time of a step: computation and collectives run event by event");
-	if (status == OK && bound && (status = shard_check_step_bound(bound, time, check->error)) == OK)
-		check_passed(check, "no order of the step takes less than its bound: heads, work and tails of its stations");
-	plan_time_free(time);
-	return status;
+	TRY(status);
+	check_passed(check, "the time of a step: computation and collectives run event by event");
+	if (!bound)
+		return OK;
+	TRY(shard_check_step_bound(bound, time, check->error));
+	check_passed(check, "no order of the step takes less than its bound: heads, work and tails of its stations");
+	return OK;
 }
 
 /* ---- memory: lifetimes first, then a sum of differences ---- */
@@ -457,20 +451,17 @@ static enum status verify_certificate(struct check *check, const struct problem 
 		return refuse(check->error, "not a plan file: order.certificate.by is unknown");
 	if (proof == ORDER_PROOF_SEARCH || proof == ORDER_PROOF_SERIES)
 		return search_order_again(check, problem, bound);
-	enum status status = OK;
 	if (proof == ORDER_PROOF_CUT)
-		status = read_flow(check, problem, &certificate, json_object_get(json, "flow"));
+		TRY(read_flow(check, problem, &certificate, json_object_get(json, "flow")));
 	if (proof == ORDER_PROOF_PRECEDENCE)
-		status = read_precedences(check, &certificate, json_object_get(json, "precedences"));
+		TRY(read_precedences(check, &certificate, json_object_get(json, "precedences")));
 	struct error why = { 0 };
-	if (status == OK && order_check_certificate(problem, &certificate, bound, &why) != OK)
+	if (order_check_certificate(problem, &certificate, bound, &why) != OK)
 		return check_wrong(check, "the order's bound does not hold: %s", why.text);
-	if (status == OK)
-		check_passed(check,
-			proof == ORDER_PROOF_CONTRADICTED
-				? "nothing is claimed of other orders: the file's own peak is below what its graph needs"
-				: "the order's bound, from its certificate");
-	return status;
+	check_passed(check, proof == ORDER_PROOF_CONTRADICTED
+		? "nothing is claimed of other orders: the file's own peak is below what its graph needs"
+		: "the order's bound, from its certificate");
+	return OK;
 }
 
 static enum status check_order_bound(struct check *check)

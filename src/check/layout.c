@@ -407,21 +407,22 @@ enum status check_host(struct check *check)
 	const struct graph *graph = check->graph;
 	const json_t *buffers = json_object_get(json_object_get(check->plan, "host"), "buffers");
 	struct waiting *waiting = NULL;
-	enum status status = ROOM(&check->arena, waiting, 2 * (size_t)graph->ops) ? OK : fail_memory(check->error);
 	uint32_t count = 0;
-	FOR_WHILE(op, graph->ops, status == OK) {
+	if (!ROOM(&check->arena, waiting, 2 * (size_t)graph->ops))
+		return fail_memory(check->error);
+	FOR(op, graph->ops) {
 		if (graph->op[op].added != ADDED_OFFLOAD || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
 			continue;
 		struct waiting needed = check_layout_sent_by(check, op), others = check_layout_others_of(check, op, needed.bytes);
-		status = check_layout_take_buffer(check, json_array_get(buffers, count), op, &needed);
+		TRY(check_layout_take_buffer(check, json_array_get(buffers, count), op, &needed));
 		waiting[count++] = needed;
-		if (status != OK || others.bytes == 0)
+		if (others.bytes == 0)
 			continue;
-		status = check_layout_take_buffer(check, json_array_get(buffers, count), op, &others);
+		TRY(check_layout_take_buffer(check, json_array_get(buffers, count), op, &others));
 		waiting[count++] = others;
 	}
-	if (status == OK && json_array_size(buffers) != count)
+	if (json_array_size(buffers) != count)
 		return check_wrong(check, "host memory has %zu buffers, but %u are needed", json_array_size(buffers), count);
 	check->waiting = count;
-	return status == OK && count ? check_layout_check_waiting(check, waiting, count) : status;
+	return count ? check_layout_check_waiting(check, waiting, count) : OK;
 }

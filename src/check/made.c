@@ -95,10 +95,9 @@ static enum status check_chunk_op(struct chunks *chunks, uint32_t op, uint32_t o
 		csr_length(&after->writes, op) != writes)
 		return check_wrong(
 			chunks->check, "op \"%.100s\" is not a chunk of \"%.100s\"", after->op[op].name, before->op[of].name);
-	enum status status = OK;
-	for (uint32_t i = 0; i < reads && status == OK; i++)
-		status = check_operand(chunks, op, before->reads.item[before->reads.start[of] + i],
-			after->reads.item[after->reads.start[op] + i], chunk);
+	FOR(i, reads)
+		TRY(check_operand(chunks, op, before->reads.item[before->reads.start[of] + i],
+			after->reads.item[after->reads.start[op] + i], chunk));
 	FOR(i, writes) {
 		uint32_t old = before->writes.item[before->writes.start[of] + i],
 				 tensor = after->writes.item[after->writes.start[op] + i];
@@ -108,10 +107,10 @@ static enum status check_chunk_op(struct chunks *chunks, uint32_t op, uint32_t o
 	chunks->chunks = chunk >= chunks->chunks ? chunk + 1 : chunks->chunks;
 	const struct rule *rule = rules_find(chunks->rules, after->op[op].type);
 	struct error why = { 0 };
-	if (status == OK && rule && rule_bind_op(rule, after, op, &chunks->binding, &why) == BAD_INPUT)
+	if (rule && rule_bind_op(rule, after, op, &chunks->binding, &why) == BAD_INPUT)
 		return check_wrong(
 			chunks->check, "op \"%.100s\" has operands of different rows: %.200s", after->op[op].name, why.text);
-	return status;
+	return OK;
 }
 
 /* ---- what stands between them ---- */

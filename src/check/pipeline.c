@@ -271,24 +271,19 @@ static enum status check_stages(struct checking *checking)
 	json_array_foreach(stages, r, stage) {
 		const struct pipeline_rank *rank = &pipelined->rank[r];
 		int64_t peak = bytes_in(stage, "peak_bytes"), sum = bytes_in(stage, "workspace");
-		enum status status = check_pipeline_number(checking, stage, "rank", (int64_t)r);
-		if (status == OK)
-			status = check_pipeline_number(checking, stage, "in_flight_bytes", rank->kept);
-		if (status == OK)
-			status = check_pipeline_number(checking, stage, "alike", rank->alike);
-		if (status == OK)
-			status = check_pipeline_same_time(checking, stage, "exposed_seconds", rank->exposed);
-		if (status == OK)
-			status = check_pipeline_same_time(checking, stage, "update_seconds", rank->update);
+		TRY(check_pipeline_number(checking, stage, "rank", (int64_t)r));
+		TRY(check_pipeline_number(checking, stage, "in_flight_bytes", rank->kept));
+		TRY(check_pipeline_number(checking, stage, "alike", rank->alike));
+		TRY(check_pipeline_same_time(checking, stage, "exposed_seconds", rank->exposed));
+		TRY(check_pipeline_same_time(checking, stage, "update_seconds", rank->update));
 		FOR_INT(kind, KIND_COUNT)
 			sum += bytes_in(stage, kind_names[kind]);
-		if (status == OK && sum != peak)
-			status = fail(checking->error, INFEASIBLE,
+		if (sum != peak)
+			return fail(checking->error, INFEASIBLE,
 				"the kinds of shard.stages[%zu] are %" PRId64 " bytes, its peak %" PRId64, r, sum, peak);
-		if (status == OK && peak < graph_floor(rank->graph))
-			status = fail(checking->error, INFEASIBLE,
+		if (peak < graph_floor(rank->graph))
+			return fail(checking->error, INFEASIBLE,
 				"shard.stages[%zu] has a peak of %" PRId64 " bytes: less than what it holds", r, peak);
-		TRY(status);
 	}
 	return OK;
 }
@@ -328,43 +323,37 @@ static enum status check_pipeline_clocks(const struct checking *checking, const 
 	return status == NO_MEMORY ? fail_memory(checking->error) : status;
 }
 
+static enum status check_pipeline_all(struct checking *checking, const struct sharded *sharded,
+	const struct scenario *scenario, const struct rules *rules)
+{
+	const struct pipelined *pipelined = checking->pipelined;
+	uint32_t pieces = pipelined->ranks * pipelined->chunks;
+	bool ordered = pipelined->split || pipelined->schedule == SCHEDULE_FILE;
+	struct graph **rank;
+	if (!ROOMS(&checking->arena, pipelined->ranks, rank, checking->held) ||
+		!ROOMS(&checking->arena, pieces, checking->forward, checking->backward, checking->weight, checking->send,
+			checking->forward_link, checking->backward_link, checking->counts))
+		return fail_memory(checking->error);
+	TRY(check_head(checking));
+	TRY(read_pieces(checking));
+	TRY(check_pipeline_clocks(checking, sharded, scenario, rules));
+	TRY(ordered ? check_pipeline_read_order(checking) : OK);
+	TRY(check_step(checking));
+	TRY(ordered ? check_counts(checking) : OK);
+	FOR(r, pipelined->ranks)
+		rank[r] = pipelined->rank[r].graph;
+	TRY(pipeline_check_ranks(pipelined->device, rules, rank, pipelined->ranks, pipelined->microbatches, checking->held,
+		checking->error));
+	return check_stages(checking);
+}
+
 enum status pipeline_check_claims(const json_t *shard, const struct pipelined *pipelined, const struct sharded *sharded,
 	const struct scenario *scenario, const struct rules *rules, struct error *error)
 {
 	struct checking checking = {
 		.shard = shard, .pipeline = json_object_get(shard, "pipeline"), .pipelined = pipelined, .error = error
 	};
-	uint32_t pieces = pipelined->ranks * pipelined->chunks;
-	struct graph **rank = NULL;
-	enum status status = ROOMS(&checking.arena, pipelined->ranks, rank, checking.held) &&
-		ROOM(&checking.arena, checking.forward, 6 * (size_t)pieces) &&
-		ROOM(&checking.arena, checking.counts, pieces) ? OK : fail_memory(error);
-	if (status == OK) {
-		checking.backward = checking.forward + pieces;
-		checking.weight = checking.backward + pieces;
-		checking.send = checking.weight + pieces;
-		checking.forward_link = checking.send + pieces;
-		checking.backward_link = checking.forward_link + pieces;
-		status = check_head(&checking);
-	}
-	if (status == OK)
-		status = read_pieces(&checking);
-	if (status == OK)
-		status = check_pipeline_clocks(&checking, sharded, scenario, rules);
-	bool ordered = pipelined->split || pipelined->schedule == SCHEDULE_FILE;
-	if (status == OK && ordered)
-		status = check_pipeline_read_order(&checking);
-	if (status == OK)
-		status = check_step(&checking);
-	if (status == OK && ordered)
-		status = check_counts(&checking);
-	for (uint32_t r = 0; r < pipelined->ranks && status == OK; r++)
-		rank[r] = pipelined->rank[r].graph;
-	if (status == OK)
-		status = pipeline_check_ranks(
-			pipelined->device, rules, rank, pipelined->ranks, pipelined->microbatches, checking.held, error);
-	if (status == OK)
-		status = check_stages(&checking);
+	enum status status = check_pipeline_all(&checking, sharded, scenario, rules);
 	schedule_csv_free(&checking.order);
 	arena_free(&checking.arena);
 	return status;

@@ -56,12 +56,11 @@ static enum status check_peaks(struct check *check)
 			bare = savings_peak_of(check, check->position, false);
 	if (before < 0 || bare < 0)
 		return fail_memory(check->error);
-	enum status status = check_expect(check, "memory", "peak_without_workspace_bytes", bare);
-	if (status == OK && !check_program_keeps_pins(check))
-		check_skipped(check, "memory.program_peak_bytes by itself: the program's own order breaks a pin");
-	else if (status == OK)
-		status = check_expect(check, "memory", "program_peak_bytes", before);
-	return status;
+	TRY(check_expect(check, "memory", "peak_without_workspace_bytes", bare));
+	if (check_program_keeps_pins(check))
+		return check_expect(check, "memory", "program_peak_bytes", before);
+	check_skipped(check, "memory.program_peak_bytes by itself: the program's own order breaks a pin");
+	return OK;
 }
 
 /* ---- routing, parts ---- */

@@ -125,23 +125,20 @@ enum status shard_check_step_bound(const json_t *claimed, const struct plan_time
 {
 	const json_t *stations = json_object_get(claimed, "stations");
 	size_t count = json_array_size(stations);
-	struct step_bound bound = { .stations = (uint32_t)count, .station = mem_alloc(count, sizeof *bound.station) };
-	enum status status = bound.station ? OK : fail_memory(error);
-	if (status == OK &&
-		(!read_between(claimed, "picoseconds", 0, BYTES_MAX, &bound.bound) || !json_is_array(stations) ||
-			count > time->model.ops + (size_t)1))
-		status = refuse(error, "not a plan file: shard.step_bound needs picoseconds and stations");
-	for (size_t i = 0; i < count && status == OK; i++)
-		if (!read_station(json_array_get(stations, i), &time->model, &bound.station[i]))
-			status = refuse(error, "not a plan file: shard.step_bound.stations[%zu] is not a station of this step", i);
-	if (status == OK)
-		status = check_seconds(claimed, "seconds", bound.bound, error);
-	if (status == OK && bound.bound > time->time.total)
-		status = fail(error, INFEASIBLE, "shard.step_bound is above the step, %.12f s", (double)time->time.total * 1e-12);
-	if (status == OK && step_bound_check(&time->model, &bound, error) != OK)
-		status = error_set(error, INFEASIBLE);
-	mem_free(bound.station);
-	return status;
+	HELD struct step_station *MAKE(station, count);
+	struct step_bound bound = { .stations = (uint32_t)count, .station = station };
+	if (!station)
+		return fail_memory(error);
+	if (!read_between(claimed, "picoseconds", 0, BYTES_MAX, &bound.bound) || !json_is_array(stations) ||
+		count > time->model.ops + (size_t)1)
+		return refuse(error, "not a plan file: shard.step_bound needs picoseconds and stations");
+	FOR_SIZE(i, count)
+		if (!read_station(json_array_get(stations, i), &time->model, &station[i]))
+			return refuse(error, "not a plan file: shard.step_bound.stations[%zu] is not a station of this step", i);
+	TRY(check_seconds(claimed, "seconds", bound.bound, error));
+	if (bound.bound > time->time.total)
+		return fail(error, INFEASIBLE, "shard.step_bound is above the step, %.12f s", (double)time->time.total * 1e-12);
+	return step_bound_check(&time->model, &bound, error) != OK ? error_set(error, INFEASIBLE) : OK;
 }
 
 enum status shard_check(

@@ -79,23 +79,18 @@ static enum status check_speed_check_passes(struct check *check, const struct pl
 	int64_t *full, *part;
 	if (!ROOMS(&arena, graph->ops, once, full, part))
 		return fail_memory(check->error);
-	enum status status = step_time_check(&time->pass_model, &time->pass, check->error);
-	if (status == OK) {
-		find_once(graph, once);
-		times_by_op(&time->model, full);
-		times_by_op(&time->pass_model, part);
-	}
-	for (uint32_t op = 0; op < graph->ops && status == OK; op++)
+	TRY(step_time_check(&time->pass_model, &time->pass, check->error));
+	find_once(graph, once);
+	times_by_op(&time->model, full);
+	times_by_op(&time->pass_model, part);
+	FOR(op, graph->ops)
 		if (part[op] != (once[op] ? 0 : full[op]))
-			status = check_wrong(
+			return check_wrong(
 				check, "one pass: %.100s must take %lld ps", graph->op[op].name, (long long)(once[op] ? 0 : full[op]));
-	if (status == OK &&
-		(__builtin_mul_overflow(passes - 1, time->pass.total, &sum) ||
-			__builtin_add_overflow(sum, time->time.total, &sum)))
+	if (__builtin_mul_overflow(passes - 1, time->pass.total, &sum) ||
+		__builtin_add_overflow(sum, time->time.total, &sum))
 		sum = INT64_MAX;
-	if (status == OK && sum != time->whole.total)
-		status = check_wrong(check, "the step must take %lld ps", (long long)sum);
-	return status;
+	return sum == time->whole.total ? OK : check_wrong(check, "the step must take %lld ps", (long long)sum);
 }
 
 /* Floating-point operations of what one device runs in a step; -1 where an op doesn't know its own. Forward and
@@ -161,22 +156,20 @@ static enum status step_time(struct check *check, int64_t *total)
 static enum status check_program_time(struct check *check, int64_t planned)
 {
 	uint32_t *program = arena_alloc(&check->arena, check->graph->ops, sizeof *program);
-	struct plan_time *time = NULL;
-	enum status status = program ? OK : fail_memory(check->error);
+	if (!program)
+		return fail_memory(check->error);
 	if (!check_program_keeps_pins(check)) {
 		check_skipped(check, "speed.program_step_seconds: the program's own order breaks a pin");
-		return status;
+		return OK;
 	}
-	for (uint32_t op = 0; program && op < check->graph->ops; op++)
+	FOR(op, check->graph->ops)
 		program[op] = op;
-	if (status == OK && planned >= 0 && !check->pipelined) {
-		time = plan_time_of(check->graph, program, check->sharded, &check->scenario, check->rules);
-		status = time ? step_time_check(&time->model, &time->time, check->error) : fail_memory(check->error);
-		planned = time && time->whole.total < INT64_MAX ? time->whole.total : -1;
+	if (planned >= 0 && !check->pipelined) {
+		OWN(plan_time) *time = plan_time_of(check->graph, program, check->sharded, &check->scenario, check->rules);
+		TRY(time ? step_time_check(&time->model, &time->time, check->error) : fail_memory(check->error));
+		planned = time->whole.total < INT64_MAX ? time->whole.total : -1;
 	}
-	plan_time_free(time);
-	return status == OK ? expect_real(check, "program_step_seconds", planned < 0 ? -1 : (double)planned * 1e-12, 12)
-		: status;
+	return expect_real(check, "program_step_seconds", planned < 0 ? -1 : (double)planned * 1e-12, 12);
 }
 
 enum status check_speed(struct check *check)

@@ -115,7 +115,6 @@ static enum status fit_check_sums(const json_t *file, const struct fit_asked *as
 	const json_t *rows = json_object_get(file, asked->smallest ? "devices" : "ways"), *row,
 				 *memory = json_object_get(file, "memory_bytes"), *arena = json_object_get(file, "needed_bytes");
 	int64_t cap = json_integer_value(memory);
-	enum status status = OK;
 	size_t i;
 	if (!asked->smallest && !json_is_integer(memory))
 		return fit_check_bad(error, "it has no cap");
@@ -127,9 +126,8 @@ static enum status fit_check_sums(const json_t *file, const struct fit_asked *as
 		(!json_is_integer(arena) || json_is_true(json_object_get(file, "fits")) != (json_integer_value(arena) <= cap)))
 		return fail(error, INFEASIBLE, "the step's bytes, the cap and \"fits\" contradict each other");
 	json_array_foreach(rows, i, row)
-		if (status == OK)
-			status = asked->smallest ? check_device(row, error) : check_way(row, cap, error);
-	return status;
+		TRY(asked->smallest ? check_device(row, error) : check_way(row, cap, error));
+	return OK;
 }
 
 /* ---- once more ---- */
@@ -185,20 +183,19 @@ enum status fit_check_file(struct graph *graph, const char *path, const json_t *
 	OWN(scenario) scenario;
 	struct fit_asked asked;
 	scenario_init(&scenario);
-	enum status status = fit_check_take_asked(json_object_get(file, "asked"), &scenario, &asked, error);
-	if (status == OK)
-		status = fit_check_sums(file, &asked, error);
-	if (status == OK)
-		report_passed(report, "what fits, and by how much the rest is over");
-	bool limited = json_is_true(json_object_get(file, "limited"));
-	if (status == OK && limited)
+	TRY(fit_check_take_asked(json_object_get(file, "asked"), &scenario, &asked, error));
+	TRY(fit_check_sums(file, &asked, error));
+	report_passed(report, "what fits, and by how much the rest is over");
+	if (json_is_true(json_object_get(file, "limited"))) {
 		report_skipped(report, "the changes: the list was cut short");
-	else if (status == OK && numbers)
+	} else if (numbers) {
 		report_skipped(
 			report, "bytes and times of the changes; each is planned and checked by itself with its knobs");
-	else if (status == OK && (status = plan_again(graph, file, &scenario, &asked, path, rules_file, error)) == OK)
+	} else {
+		TRY(plan_again(graph, file, &scenario, &asked, path, rules_file, error));
 		report_passed(report,
 			"planned again: what was asked leads to just this file (not independent: this asks the planner; "
 			"check a change by a plan of it)");
-	return status;
+	}
+	return OK;
 }

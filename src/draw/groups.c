@@ -479,21 +479,27 @@ static bool draws_ops(const struct drawing *drawing, const struct draw_options *
 	return true;
 }
 
+static enum status groups_make_all(struct builder *builder, const struct draw_options *options)
+{
+	struct drawing *drawing = builder->drawing;
+	TRY(groups_make_room(builder));
+	TRY(select_ops(builder, options));
+	drawing->ops = draws_ops(drawing, options);
+	if (modules_of_graph(
+			drawing->graph, !drawing->ops && !options->unfold, &drawing->arena, &drawing->modules) != OK)
+		return fail_memory(builder->error);
+	TRY(find_stand_ins(builder));
+	TRY(gather_to_fit(builder, options->unfold ? NODES_UNFOLDED : NODES_FIT, options->fold / 2));
+	TRY(groups_measure(builder));
+	return join_edges(builder);
+}
+
 enum status drawing_make(const struct graph *graph, const struct plan *plan, const struct draw_options *options,
 	struct drawing *drawing, struct error *error)
 {
 	*drawing = (struct drawing){ .graph = graph, .plan = plan, .terse = options->fold % 2 };
 	struct builder builder = { .drawing = drawing, .error = error, .centre = NONE };
-	enum status status = groups_make_room(&builder);
-	THEN(status, select_ops(&builder, options));
-	drawing->ops = status == OK && draws_ops(drawing, options);
-	if (status == OK &&
-		modules_of_graph(graph, !drawing->ops && !options->unfold, &drawing->arena, &drawing->modules) != OK)
-		status = fail_memory(builder.error);
-	THEN(status, find_stand_ins(&builder));
-	THEN(status, gather_to_fit(&builder, options->unfold ? NODES_UNFOLDED : NODES_FIT, options->fold / 2));
-	THEN(status, groups_measure(&builder));
-	THEN(status, join_edges(&builder));
+	enum status status = groups_make_all(&builder, options);
 	mem_free(builder.link);
 	arena_free(&builder.scratch);
 	return status;

@@ -446,24 +446,18 @@ static enum status read_native_read_header(struct reader *reader, const struct v
 	int64_t version = 1;
 	bool there;
 	char *extra;
-	enum status status = number_member(reader, record, "v", &version, &there);
-	if (status == OK && version != 1)
+	TRY(number_member(reader, record, "v", &version, &there));
+	if (version != 1)
 		return read_native_bad(reader, "format version %" PRId64 ": this program reads version 1", version);
-	if (status == OK)
-		status = text_member(reader, record, "name", &name);
-	if (status == OK)
-		status = text_member(reader, record, "source", &source);
-	if (status == OK)
-		record_about(&reader->names, record, &about, &known);
-	if (status == OK && record_line(record, about.batch, reader->captured, &known) != OK)
+	TRY(text_member(reader, record, "name", &name));
+	TRY(text_member(reader, record, "source", &source));
+	record_about(&reader->names, record, &about, &known);
+	if (record_line(record, about.batch, reader->captured, &known) != OK)
 		return read_native_bad(reader, "\"batches\" must be two or three batches, ascending, \"batch\" among them");
 	reader->batch = about.batch;
 	draft_line(reader->draft, reader->captured);
-	if (status == OK)
-		status = unknown_members(reader, record, &known, &extra);
-	if (status == OK && draft_describe(reader->draft, name, source, extra, &about) != OK)
-		status = fail_memory(reader->error);
-	return status;
+	TRY(unknown_members(reader, record, &known, &extra));
+	return draft_describe(reader->draft, name, source, extra, &about) == OK ? OK : fail_memory(reader->error);
 }
 
 static enum status read_end(struct reader *reader, const struct value *record)

@@ -96,20 +96,19 @@ static enum status rules_file_read_line(struct rules *rules, char *line, struct 
 	factors += 2;
 	struct rule rule = { .cost = COST_ELEMENT };
 	char *settings = strchr(factors, ';');
-	enum status status = OK;
-	while (settings && status == OK) {
+	while (settings) {
 		*settings++ = '\0';
 		char *next = strchr(settings, ';');
 		if (next)
 			*next = '\0';
-		status = read_setting(settings, &rule, error);
+		TRY(read_setting(settings, &rule, error));
 		settings = next;
 	}
 	rule.type = rules_file_trim(line);
 	rule.factors = rules_file_trim(factors);
-	if (status == OK && *rule.type == '\0')
+	if (*rule.type == '\0')
 		return refuse(error, "the op's type is missing");
-	return status == OK ? rules_add(rules, &rule, error) : status;
+	return rules_add(rules, &rule, error);
 }
 
 enum status rules_read_text(struct rules *rules, const char *text, struct error *error)

@@ -142,14 +142,12 @@ static bool schedule_csv_take(struct reader *reader, const char *text)
 static enum status schedule_csv_read_pair(struct reader *reader)
 {
 	uint32_t before = reader->cells;
-	enum status status = read_action(reader, true);
+	TRY(read_action(reader, true));
 	schedule_csv_skip_blanks(reader);
-	if (status == OK && !schedule_csv_take(reader, ";"))
+	if (!schedule_csv_take(reader, ";"))
 		return wrong_here(reader, "expected ; and the second pass of a pair: ");
 	schedule_csv_skip_blanks(reader);
-	if (status == OK)
-		status = read_action(reader, false);
-	TRY(status);
+	TRY(read_action(reader, false));
 	schedule_csv_skip_blanks(reader);
 	if (!schedule_csv_take(reader, ")OVERLAP_F_B"))
 		return wrong_here(reader, "expected )OVERLAP_F_B: ");
@@ -160,39 +158,35 @@ static enum status schedule_csv_read_pair(struct reader *reader)
 
 static enum status schedule_csv_read_row(struct reader *reader)
 {
-	enum status status = OK;
-	while (status == OK && reader->at < reader->end && *reader->at != '\n') {
+	for (;;) {
 		schedule_csv_skip_blanks(reader);
 		if (reader->at == reader->end || *reader->at == '\n')
-			break;
+			return OK;
 		if (*reader->at != ',')
-			status = schedule_csv_take(reader, "(") ? schedule_csv_read_pair(reader) : read_action(reader, false);
+			TRY(schedule_csv_take(reader, "(") ? schedule_csv_read_pair(reader) : read_action(reader, false));
 		schedule_csv_skip_blanks(reader);
-		if (status == OK && reader->at < reader->end && *reader->at != '\n' && !schedule_csv_take(reader, ","))
-			status = wrong_here(reader, "expected a comma: ");
+		if (reader->at < reader->end && *reader->at != '\n' && !schedule_csv_take(reader, ","))
+			return wrong_here(reader, "expected a comma: ");
 	}
-	return status;
 }
 
 static enum status schedule_csv_read_rows(struct reader *reader)
 {
-	enum status status = OK;
-	while (status == OK && reader->at < reader->end) {
+	while (reader->at < reader->end) {
 		reader->line++;
 		reader->line_start = reader->at;
 		uint32_t before = reader->cells;
-		status = schedule_csv_read_row(reader);
-		if (status == OK && reader->at < reader->end)
-			reader->at++;
-		if (status != OK || (reader->cells == before && reader->at == reader->end)) /* an empty last line is no rank */
-			continue;
+		TRY(schedule_csv_read_row(reader));
+		reader->at += reader->at < reader->end;
+		if (reader->cells == before && reader->at == reader->end) /* an empty last line is no rank */
+			break;
 		if (reader->ranks == RANKS_MOST)
 			return wrong_at(reader, reader->line, 1, "more than 4096 ranks", "");
 		if (!mem_reserve(&reader->row_end, &reader->row_room, reader->ranks + 1, sizeof *reader->row_end))
 			return fail_memory(reader->error);
 		reader->row_end[reader->ranks++] = reader->cells;
 	}
-	return status;
+	return OK;
 }
 
 /* ---- what is wrong with the whole ---- */
@@ -355,30 +349,29 @@ static enum status schedule_csv_play(struct reader *reader)
 	return status == NO_MEMORY ? fail_memory(reader->error) : status;
 }
 
+static enum status schedule_csv_read_all(struct reader *reader)
+{
+	TRY(schedule_csv_read_rows(reader));
+	if (reader->cells && counts_from_one(reader))
+		count_from_zero(reader);
+	TRY(schedule_csv_find_places(reader));
+	uint64_t cells = (uint64_t)reader->stages * reader->microbatches;
+	if (cells > reader->cells) /* each has at least a forward pass, and a table of them is no larger than the text */
+		return refuse(reader->error, "%u stages and %u microbatches are at least %llu passes, but there are %u",
+			reader->stages, reader->microbatches, (unsigned long long)(2 * cells), reader->cells);
+	HELD uint8_t *MAKE(done, cells);
+	if (!done)
+		return fail_memory(reader->error);
+	TRY(schedule_csv_check_passes(reader, done));
+	TRY(list_slots(reader));
+	return schedule_csv_play(reader);
+}
+
 enum status schedule_csv_read(const char *text, size_t size, struct schedule_csv *csv, struct error *error)
 {
 	struct reader reader = { .csv = csv, .error = error, .at = text, .end = text + size, .line_start = text };
-	uint8_t *done = NULL;
 	*csv = (struct schedule_csv) { 0 };
-	enum status status = schedule_csv_read_rows(&reader);
-	if (status == OK && reader.cells && counts_from_one(&reader))
-		count_from_zero(&reader);
-	if (status == OK)
-		status = schedule_csv_find_places(&reader);
-	uint64_t cells = (uint64_t)reader.stages * reader.microbatches;
-	if (status == OK && cells > reader.cells) /* each of them has at least a forward pass, and a table of them would be
-												 no larger than the text */
-		status = refuse(error, "%u stages and %u microbatches are at least %llu passes, but there are %u",
-			reader.stages, reader.microbatches, (unsigned long long)(2 * cells), reader.cells);
-	if (status == OK && !(MAKE(done, cells)))
-		status = fail_memory(error);
-	if (status == OK)
-		status = schedule_csv_check_passes(&reader, done);
-	if (status == OK)
-		status = list_slots(&reader);
-	if (status == OK)
-		status = schedule_csv_play(&reader);
-	mem_free(done);
+	enum status status = schedule_csv_read_all(&reader);
 	mem_free(reader.cell);
 	mem_free(reader.row_end);
 	return status;

@@ -98,12 +98,12 @@ static enum status snapshot_groups_add(struct grouping *grouping, uint32_t from,
 static enum status snapshot_groups_halve(struct grouping *grouping, uint32_t from, uint32_t to)
 {
 	int64_t bytes, workspace;
-	enum status status = snapshot_groups_weigh(grouping, from, to, &bytes, &workspace);
-	if (status != OK || to - from == 1 || bytes <= grouping->snapshot->peak)
-		return status == OK ? snapshot_groups_add(grouping, from, workspace) : status;
+	TRY(snapshot_groups_weigh(grouping, from, to, &bytes, &workspace));
+	if (to - from == 1 || bytes <= grouping->snapshot->peak)
+		return snapshot_groups_add(grouping, from, workspace);
 	uint32_t middle = from + (to - from) / 2;
-	status = snapshot_groups_halve(grouping, from, middle);
-	return status == OK ? snapshot_groups_halve(grouping, middle, to) : status;
+	TRY(snapshot_groups_halve(grouping, from, middle));
+	return snapshot_groups_halve(grouping, middle, to);
 }
 
 enum status snapshot_group(

@@ -118,37 +118,36 @@ static enum status check_type(const struct graph *graph, const char *name, struc
 
 enum status check_pins(const struct graph *graph, const struct scenario *scenario, struct error *error)
 {
-	enum status status = OK;
-	FOR_WHILE(i, scenario->pins, status == OK) {
+	FOR(i, scenario->pins) {
 		const struct pin *pin = &scenario->pin[i];
 		switch (pin->kind) {
 		case PIN_ORDER:
-			status = scenario_pins_check_op(graph, pin->a, error);
-			THEN(status, scenario_pins_check_op(graph, pin->b, error));
+			TRY(scenario_pins_check_op(graph, pin->a, error));
+			TRY(scenario_pins_check_op(graph, pin->b, error));
 			break;
 		case PIN_BEHIND:
-			status = check_tensor(graph, pin->a, error);
-			THEN(status, check_tensor(graph, pin->b, error));
+			TRY(check_tensor(graph, pin->a, error));
+			TRY(check_tensor(graph, pin->b, error));
 			break;
 		case PIN_PLACEMENT:
-			status = check_tensor(graph, pin->a, error);
-			if (status == OK && !scenario_shards(scenario))
-				status = refuse(error,
+			TRY(check_tensor(graph, pin->a, error));
+			if (!scenario_shards(scenario))
+				return refuse(error,
 					"tensor \"%.100s\" can't be sharded on %.20s: the step is not split; set devices and strategy",
 					pin->a, pin->b);
 			break;
 		case PIN_RERUN:
-			status = check_type(graph, pin->a, error);
+			TRY(check_type(graph, pin->a, error));
 			break;
 		case PIN_SCHEDULE:    /* the stage that reads the file says what is wrong */
 		case PIN_FIGURE:      /* of the device, whatever the graph */
 		case PIN_RECOMPUTE:
 			break;   /* layers are counted when they are found */
 		default:
-			status = check_tensor(graph, pin->a, error);
+			TRY(check_tensor(graph, pin->a, error));
 		}
 	}
-	return status;
+	return OK;
 }
 
 uint32_t pins_drop(struct scenario *scenario, const struct graph *before, const struct graph *next)

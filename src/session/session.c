@@ -502,19 +502,17 @@ static enum status do_reset(struct session *session, const char *argument, struc
 /* Pins are checked against the graph at once, so that a typing error changes nothing. */
 static enum status do_pin(struct session *session, const char *line, struct error *error)
 {
-	struct scenario probe;
+	OWN(scenario) probe;
 	enum status status = scenario_copy(&probe, present(session));
 	if (status != OK)
 		return fail_status(error, status);
-	status = scenario_pin(&probe, line, error);
+	TRY(scenario_pin(&probe, line, error));
 	FOR(i, probe.pins)
 		if (probe.pin[i].kind == PIN_SCHEDULE)
-			if (status == OK)
-				status = opened_check_source(session->folder, probe.pin[i].a, error);
-	if (status == OK && session->graph)
-		status = check_pins(session->graph, &probe, error);
-	scenario_done(&probe);
-	return status == OK ? session_change(session, scenario_pin, line, error) : status;
+			TRY(opened_check_source(session->folder, probe.pin[i].a, error));
+	if (session->graph)
+		TRY(check_pins(session->graph, &probe, error));
+	return session_change(session, scenario_pin, line, error);
 }
 
 static enum status do_unpin(struct session *session, const char *argument, struct error *error)
@@ -583,14 +581,12 @@ static enum status do_against(struct session *session, const char *argument, str
 static enum status do_export(struct session *session, const char *argument, struct error *error)
 {
 	struct export_line words;
-	enum status status = export_line_parse(argument, &words, error);
-	enum export_kind_id kind = status == OK ? export_find(words.kind) : EXPORT_KIND_COUNT;
-	if (status == OK && kind == EXPORT_KIND_COUNT)
-		status = refuse(error, "unknown kind of export \"%.60s\"", words.kind);
-	if (status == OK)
-		status = opened_check_target(&session->opened, session->folder, words.path, error);
-	if (status == OK)
-		status = finished_plan(session, error);
+	TRY(export_line_parse(argument, &words, error));
+	enum export_kind_id kind = export_find(words.kind);
+	if (kind == EXPORT_KIND_COUNT)
+		return refuse(error, "unknown kind of export \"%.60s\"", words.kind);
+	TRY(opened_check_target(&session->opened, session->folder, words.path, error));
+	TRY(finished_plan(session, error));
 	struct export_options options = { .utf8 = true,
 		.rules_file = session->rules_file,
 		.view = *words.view ? words.view : NULL,
@@ -599,13 +595,10 @@ static enum status do_export(struct session *session, const char *argument, stru
 		.no_title = words.no_title,
 		.no_legend = words.no_legend,
 		.factors = words.factors };
-	if (status == OK)
-		status = export_to(kind, session->plan, &options, words.path, words.force || !session->interactive, error);
-	if (status == OK) {
-		log_export(session->log, session->plan, present(session), export_line_text(&words, TEXT(5300)));
-		session_say(session, "wrote %s", words.path);
-	}
-	return status;
+	TRY(export_to(kind, session->plan, &options, words.path, words.force || !session->interactive, error));
+	log_export(session->log, session->plan, present(session), export_line_text(&words, TEXT(5300)));
+	session_say(session, "wrote %s", words.path);
+	return OK;
 }
 
 static enum status do_save(struct session *session, const char *argument, struct error *error)
@@ -672,13 +665,13 @@ static enum status open_again(struct session *session, struct read_options readi
 		return refuse(error,
 			session->graph ? "the graph came from standard input: it can't be read again" : "no graph is open");
 	memcpy(path, session->opened.path, sizeof path);
-	enum status status = session_open_graph(session, path, &reading, true, &dropped, error);
-	if (status == OK && dropped)
+	TRY(session_open_graph(session, path, &reading, true, &dropped, error));
+	if (dropped)
 		session_say(session, "read again: %s; %u pin%s named what is not there any more", path, dropped,
 			dropped == 1 ? "" : "s");
-	else if (status == OK)
+	else
 		session_say(session, "read again: %s", path);
-	return status;
+	return OK;
 }
 
 static enum status do_reload(struct session *session, const char *argument, struct error *error)

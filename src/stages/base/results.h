@@ -68,6 +68,7 @@ struct laid_out {
 
 struct transformed *transformed_retain(struct transformed *transformed);
 void transformed_release(void *transformed);
+DROP(transformed, transformed_release)
 struct ordered *ordered_retain(struct ordered *ordered);
 void ordered_release(void *ordered);
 DROP(ordered, ordered_release)

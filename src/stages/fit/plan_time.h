@@ -24,6 +24,7 @@ struct plan_time {
 struct plan_time *plan_time_of(const struct graph *graph, const uint32_t *order, const struct sharded *sharded,
 	const struct scenario *scenario, const struct rules *rules);
 void plan_time_free(struct plan_time *time);
+DROP(plan_time, plan_time_free)
 /* When each position of an order begins, in picoseconds, [ops], and the step's end: with the computation of its op, or
  * of the next op that computes. */
 void plan_time_places(const struct plan_time *time, const uint32_t *order, uint32_t ops, int64_t *at);
