@@ -62,6 +62,8 @@ enum status error_set(struct error *error, enum status status);
 #define THEN(status, ...) do { if ((status) == OK) (status) = (__VA_ARGS__); } while (0)
 /* Leaves the function with NO_MEMORY if an allocation failed: NEED(a && b). */
 #define NEED(...) do { if (!(__VA_ARGS__)) return NO_MEMORY; } while (0)
+/* The same, and *error says so. */
+#define NEEDED(error, ...) do { if (!(__VA_ARGS__)) return fail_memory(error); } while (0)
 
 /* A local that is freed where its block is left, by TYPE_drop(): OWN(arena) arena = { 0 }; OWN(graph) *graph =
  * graph_open(...). DROP() makes that of a function that takes a pointer. */

@@ -133,8 +133,7 @@ static enum status take_output(struct child *child, size_t most, struct error *e
 	if (child->capacity - result->length < 4096) {
 		size_t capacity = child->capacity ? child->capacity * 2 : 1 << 16;
 		char *output = mem_resize(result->output, capacity, 1);
-		if (!output)
-			return fail_memory(error);
+		NEEDED(error, output);
 		result->output = output;
 		child->capacity = capacity;
 	}

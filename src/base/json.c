@@ -104,6 +104,18 @@ void json_write_integer(struct json *json, const char *key, int64_t value)
 	fprintf(json->stream, "%" PRId64, value);
 }
 
+void json_write_known(struct json *json, const char *key, const char *text)
+{
+	if (text)
+		json_write_text(json, key, text);
+}
+
+void json_write_some(struct json *json, const char *key, int64_t value)
+{
+	if (value)
+		json_write_integer(json, key, value);
+}
+
 void json_write_bool(struct json *json, const char *key, bool value)
 {
 	json_write_raw(json, key, value ? "true" : "false");

@@ -34,6 +34,9 @@ void json_write_text(struct json *json, const char *key, const char *text); /* t
 /* Each line, cut at 1,000 bytes, as a text of the array that is open. */
 void json_write_lines(struct json *json, const char *lines);
 void json_write_integer(struct json *json, const char *key, int64_t value);
+/* The same, but nothing where text is NULL, value 0. */
+void json_write_known(struct json *json, const char *key, const char *text);
+void json_write_some(struct json *json, const char *key, int64_t value);
 void json_write_bool(struct json *json, const char *key, bool value);
 void json_write_null(struct json *json, const char *key);
 void json_write_real(struct json *json, const char *key, double value, int digits);
@@ -46,6 +49,12 @@ void json_write_decimal(struct json *json, const char *key, int64_t count, int d
 void json_write_raw(struct json *json, const char *key, const char *raw);
 /* The next item, or the next closing bracket, stands on a new line behind so many spaces. */
 void json_new_line(struct json *json, int indent);
+
+/* What a member of an object is that was read; NULL, 0, false where it is none of that kind. */
+#define json_text_in(object, key) json_string_value(json_object_get(object, key))
+#define json_integer_in(object, key) json_integer_value(json_object_get(object, key))
+#define json_number_in(object, key) json_number_value(json_object_get(object, key))
+#define json_true_in(object, key) json_is_true(json_object_get(object, key))
 
 /* json_memory: memory that ends inside jansson. It answers with a syntax error, or, where a text is copied, with a
  * wrong result and no error at all; so a flag says that an allocation failed, and whoever parsed asks for it. */

@@ -156,8 +156,7 @@ static enum status open_temporary(struct output *output, struct error *error)
 	size_t size = strlen(output->path) + 40;
 	int descriptor = -1;
 	output->temporary = mem_alloc(size, 1);
-	if (!output->temporary)
-		return fail_memory(error);
+	NEEDED(error, output->temporary);
 	for (int i = 0; i < TRIES && descriptor < 0; i++) {
 		snprintf(output->temporary, size, "%s.%ld-%d", output->path, (long)getpid(), i);
 		output->slot = output_remember(output->temporary);
@@ -235,8 +234,7 @@ enum status output_open(struct output *output, const char *path, bool replace, s
 	}
 	expect_signals();
 	output->path = mem_alloc(PATH_BYTES, 1);
-	if (!output->path)
-		return fail_memory(error);
+	NEEDED(error, output->path);
 	snprintf(output->path, PATH_BYTES, "%s", path);
 	enum status status = output_open_file(output, replace, error);
 	if (status != OK)

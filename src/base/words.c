@@ -133,16 +133,14 @@ char *flops_text(double flops, char *text, size_t size)
 		flops /= 1000;
 		unit++;
 	}
-	snprintf(text, size, "%.*f %s", unit == 0 ? 0 : flops < 9.995 ? 2 : flops < 99.95 ? 1 : 0, flops, units[unit]);
-	return text;
+	return printed(text, size, "%.*f %s", unit == 0 ? 0 : flops < 9.995 ? 2 : flops < 99.95 ? 1 : 0, flops, units[unit]);
 }
 
 char *change_text(int64_t bytes, char *text, size_t size)
 {
 	char amount[32];
 	bytes_text(bytes < 0 ? -bytes : bytes, amount, sizeof amount);
-	snprintf(text, size, "%s%s", bytes > 0 ? "+" : bytes < 0 ? "-" : "", amount);
-	return text;
+	return printed(text, size, "%s%s", bytes > 0 ? "+" : bytes < 0 ? "-" : "", amount);
 }
 
 /* ---- the names that come nearest to a misspelt one ---- */

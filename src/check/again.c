@@ -66,7 +66,7 @@ static enum status check_factors(struct check *check)
 
 bool check_plans_again(const struct check *check)
 {
-	bool limited = json_is_true(json_object_get(check->plan, "limited"));
+	bool limited = json_true_in(check->plan, "limited");
 	return !limited && !check->as_planned && !check->numbers && !check->other;
 }
 
@@ -90,8 +90,7 @@ enum status check_again(struct check *check)
 		status = check_wrong(check, "the scenario leads to no plan: %.300s", error.text);
 	else if (!plan)
 		status = fail_memory(check->error);
-	if (status == OK)
-		status = compare_files(check->plan, again, FREE, check->error);
+	THEN(status, compare_files(check->plan, again, FREE, check->error));
 	json_decref(again);
 	plan_release(plan);
 	planner_done(&planner);

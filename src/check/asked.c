@@ -58,7 +58,7 @@ static enum status check_allocated(
 {
 	static const char *const keys[] = { "pytorch", "expandable" };
 	const json_t *object = check_member(check, "memory", keys[expandable]);
-	const char *name = json_string_value(json_object_get(object, "breaks_at"));
+	const char *name = json_text_in(object, "breaks_at");
 	int64_t said = check->graph->about.intake.caching[expandable], ops = check->graph->ops,
 			retries = asked_whole(object, "retries"), least = asked_whole(object, "least_bytes");
 	struct allocated free, at, held;
@@ -100,7 +100,7 @@ static enum status check_ledger(struct check *check, struct verdict *verdict)
 	const json_t *parts = check_member(check, "memory", "ledger");
 	int64_t *part = verdict->part, sum = 0;
 	uint32_t peak = check->peak_position, storages = check->graph->storages;
-	for (uint32_t item = 0; item < check->items && check->graph->ops > 0; item++)
+	FOR_WHILE(item, check->items, check->graph->ops > 0)
 		if (check->first[item] != NONE && check->first[item] <= peak && peak <= check->last[item])
 			part[item < storages ? ledger_part_of(check->graph->storage[item].kind) : PART_OTHER] += check->bytes[item];
 	FOR_INT(p, LEDGER_PARTS)
@@ -270,8 +270,7 @@ static enum status asked_take_schedule(struct check *check, struct pin *pin)
 	const json_t *rows = json_object_get(pipeline, "order"), *row;
 	size_t i, size;
 	FILE *stream = text_stream(&pin->b, &size);
-	if (!stream)
-		return fail_memory(check->error);
+	NEEDED(check->error, stream);
 	json_array_foreach(rows, i, row) {
 		fprintf(stream, "%s\n", json_is_string(row) ? json_string_value(row) : "?");
 	}

@@ -135,8 +135,7 @@ static enum status check_buffers_sum_up(const struct look *look, struct buffers_
 {
 	struct change *MAKE(change, look->parts * 2);
 	int64_t alive = 0;
-	if (!change)
-		return fail_memory(look->error);
+	NEEDED(look->error, change);
 	FOR_SIZE(k, look->parts) {
 		const struct part *part = &look->part[k];
 		change[2 * k] = (struct change){ part->lower, part->top - part->bottom };

@@ -16,7 +16,7 @@
 static enum status check_run_progress(struct check *check, const json_t *list)
 {
 	const json_t *order = json_object_get(check->plan, "order");
-	json_int_t bound = json_integer_value(json_object_get(order, "bound_bytes")), ticks, peak, below;
+	json_int_t bound = json_integer_in(order, "bound_bytes"), ticks, peak, below;
 	double seconds;
 	size_t i;
 	json_t *one;
@@ -49,7 +49,7 @@ static enum status check_run(struct check *check)
 	FOR_INT(i, 4)
 		if (count[i] < 0 || seconds[i / 2] < 0)
 			return check_wrong(check, "run says that something took less than nothing");
-	if (limited != json_is_true(json_object_get(check->plan, "limited")))
+	if (limited != json_true_in(check->plan, "limited"))
 		return check_wrong(check, "run.limited and limited contradict each other");
 	TRY(check_run_progress(check, progress));
 	check_skipped(check, "run: how long it took, and what was kept from before");
@@ -96,7 +96,7 @@ static enum status check_read_schedule(struct check *check)
 {
 	const json_t *pipeline = json_object_get(json_object_get(check->plan, "shard"), "pipeline"),
 				 *chunks = json_object_get(pipeline, "chunks");
-	const char *name = json_string_value(json_object_get(pipeline, "schedule"));
+	const char *name = json_text_in(pipeline, "schedule");
 	int64_t *value = check->scenario.value;
 	if (!has_free_schedule(&check->scenario))
 		return OK;
@@ -170,7 +170,7 @@ static bool ops_differ(const struct check *check)
 	size_t i;
 	json_array_foreach(ops, i, name)
 		differ |= !json_is_string(name) || graph_find_op(check->graph, json_string_value(name)) == NONE;
-	return differ && json_is_true(json_object_get(check->plan, "limited"));
+	return differ && json_true_in(check->plan, "limited");
 }
 
 /* The graph that the plan is of: the one given, if it is that already, or what the scenario makes of it. */
@@ -203,8 +203,7 @@ static enum status transform_graph(struct check *check)
 	const struct fitted *fitted = transformed->fitted;
 	check->graph = graph_retain(transformed->graph);
 	check->notes = arena_text(&check->arena, transformed->notes, strlen(transformed->notes));
-	if (!check->notes)
-		return fail_memory(check->error);
+	NEEDED(check->error, check->notes);
 	if (fitted && fitted->capped && ops_differ(check))
 		return fail(check->error, LIMIT, "cut short while recomputation was sought: it can't be planned again");
 	TRY(check_split(check, &stage, &wish, transformed));
@@ -273,8 +272,7 @@ static enum status check_time(struct check *check)
 	if (!check->sharded && !check->copies)
 		return OK;
 	OWN(plan_time) *time = plan_time_of(check->graph, check->order, check->sharded, &check->scenario, check->rules);
-	if (!time)
-		return fail_memory(check->error);
+	NEEDED(check->error, time);
 	TRY(check_waits(check, plan_time_host_waits(time, check->sharded)));
 	if (!check->sharded)
 		return OK;
@@ -393,8 +391,7 @@ static enum status read_precedences(struct check *check, struct order_certificat
 {
 	const json_t *entry;
 	size_t i;
-	if (!ROOM(&check->arena, certificate->arc, json_array_size(list)))
-		return fail_memory(check->error);
+	NEEDED(check->error, ROOM(&check->arena, certificate->arc, json_array_size(list)));
 	json_array_foreach(list, i, entry) {
 		uint32_t to = op_named(check, json_array_get(entry, 0)), from = op_named(check, json_array_get(entry, 1));
 		const char *at = json_string_value(json_array_get(entry, 2));
@@ -443,7 +440,7 @@ static enum status search_order_again(struct check *check, const struct problem 
 static enum status verify_certificate(struct check *check, const struct problem *problem, int64_t bound)
 {
 	const json_t *json = check_member(check, "order", "certificate");
-	const char *by = json_string_value(json_object_get(json, "by"));
+	const char *by = json_text_in(json, "by");
 	int proof = by ? name_index(order_proof_names, ORDER_PROOF_COUNT, by) : -1;
 	struct order_certificate certificate = { .proof = (enum order_proof)proof,
 		.op = op_named(check, json_object_get(json, "op")) };
@@ -549,7 +546,7 @@ enum status plan_check(const struct graph *graph, const char *path, const struct
 	enum status status = OK;
 	for (size_t i = 0; i < COUNT_OF(steps) && status == OK; i++)
 		status = steps[i](&check);
-	*outcome = (struct check_outcome){ check.other || json_is_true(json_object_get(plan, "limited")), check.over };
+	*outcome = (struct check_outcome){ check.other || json_true_in(plan, "limited"), check.over };
 	json_decref(plan);
 	graph_release(check.graph);
 	sharded_release(check.sharded);

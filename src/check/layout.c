@@ -72,8 +72,7 @@ static const char *check_layout_name_of(const struct check *check, uint32_t item
 /* fixed offsets of the pins, for searches. */
 static enum status pin_buffers(struct check *check, struct buffers *buffers, const uint32_t *storage)
 {
-	if (!ROOM(&check->arena, buffers->fixed, buffers->n))
-		return fail_memory(check->error);
+	NEEDED(check->error, ROOM(&check->arena, buffers->fixed, buffers->n));
 	FOR(i, buffers->n) {
 		buffers->fixed[i] = -1;
 		FOR(p, check->scenario.pins) {
@@ -221,10 +220,9 @@ static enum status search_layout_again(struct check *check, int64_t bound)
 	uint32_t *item;
 	int64_t *offset;
 	size_t i;
-	if (!wanted)
-		return fail_memory(check->error);
+	NEEDED(check->error, wanted);
 	json_array_foreach(core, i, name) {
-		const char *op_name = json_string_value(json_object_get(name, "op"));
+		const char *op_name = json_text_in(name, "op");
 		uint32_t tensor = json_is_string(name) ? graph_find_tensor(check->graph, json_string_value(name)) : NONE,
 			op = op_name ? graph_find_op(check->graph, op_name) : NONE;
 		if (tensor == NONE && op == NONE)
@@ -258,7 +256,7 @@ static enum status check_layout_moment(struct check *check, int64_t bound)
 {
 	struct buffers buffers = { 0 };
 	uint32_t *item;
-	int64_t *offset, moment = json_integer_value(json_object_get(check_member(check, "layout", "certificate"), "moment"));
+	int64_t *offset, moment = json_integer_in(check_member(check, "layout", "certificate"), "moment");
 	TRY(make_buffers(check, NULL, &buffers, &item, &offset));
 	TRY(pin_buffers(check, &buffers, item));
 	int64_t needed = layout_check_moment(&buffers, scenario_memory_rules(&check->scenario).alignment, moment);
@@ -279,7 +277,7 @@ static enum status check_layout_bound(struct check *check, int64_t arena)
 	if (bound < 0 || bound > arena || !json_is_boolean(check_member(check, "layout", "proved"))
 	    || json_is_true(check_member(check, "layout", "proved")) != (bound == arena))
 		return check_wrong(check, "layout.proved or layout.bound_bytes contradicts the arena");
-	const char *by = json_string_value(json_object_get(check_member(check, "layout", "certificate"), "by"));
+	const char *by = json_text_in(check_member(check, "layout", "certificate"), "by");
 	if (by && strcmp(by, layout_proof_names[LAYOUT_PROOF_LOAD]) == 0)
 		return check_load(check, bound);
 	if (by && strcmp(by, layout_proof_names[LAYOUT_PROOF_MOMENT]) == 0)
@@ -388,7 +386,7 @@ static enum status check_layout_take_buffer(
 			&first, "last", &last) != 0 ||
 		offset < 0 || offset > BYTES_MAX * 4)
 		return check_wrong(check, "host memory lacks a buffer for op \"%.100s\"", name);
-	const char *tensor = json_string_value(json_object_get(buffer, "tensor"));
+	const char *tensor = json_text_in(buffer, "tensor");
 	const json_t *others = json_object_get(buffer, "other_microbatches");
 	if (!tensor || strcmp(tensor, check->graph->tensor[needed->tensor].name) != 0 ||
 		(needed->others ? !json_is_integer(others) || json_integer_value(others) != needed->others : others != NULL))
@@ -408,8 +406,7 @@ enum status check_host(struct check *check)
 	const json_t *buffers = json_object_get(json_object_get(check->plan, "host"), "buffers");
 	struct waiting *waiting = NULL;
 	uint32_t count = 0;
-	if (!ROOM(&check->arena, waiting, 2 * (size_t)graph->ops))
-		return fail_memory(check->error);
+	NEEDED(check->error, ROOM(&check->arena, waiting, 2 * (size_t)graph->ops));
 	FOR(op, graph->ops) {
 		if (graph->op[op].added != ADDED_OFFLOAD || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
 			continue;

@@ -42,7 +42,7 @@ static uint32_t chunk_of(const struct chunks *chunks, const char *name, bool op,
 static int64_t chunks_elements_of(const struct tensor *tensor)
 {
 	int64_t elements = 1;
-	for (uint32_t d = 0; d < tensor->dims && tensor->shape; d++)
+	FOR_WHILE(d, tensor->dims, tensor->shape)
 		if (__builtin_mul_overflow(elements, tensor->shape[d], &elements))
 			return -1;
 	return elements;
@@ -67,7 +67,7 @@ static uint32_t base_of(const struct chunks *chunks, uint32_t tensor)
 		PRINT_TO(name, "%.400s.chunk0", graph->op[writer].name);
 		if (graph_find_op(chunks->after, name) != NONE)
 			return tensor;
-		tensor = graph->reads.item[graph->reads.start[writer]]; /* an op that runs nowhere any more: its operand stands
+		tensor = csr_at(&graph->reads, writer, 0); /* an op that runs nowhere any more: its operand stands
 																   for it */
 	}
 	return tensor;
@@ -96,11 +96,11 @@ static enum status check_chunk_op(struct chunks *chunks, uint32_t op, uint32_t o
 		return check_wrong(
 			chunks->check, "op \"%.100s\" is not a chunk of \"%.100s\"", after->op[op].name, before->op[of].name);
 	FOR(i, reads)
-		TRY(check_operand(chunks, op, before->reads.item[before->reads.start[of] + i],
-			after->reads.item[after->reads.start[op] + i], chunk));
+		TRY(check_operand(chunks, op, csr_at(&before->reads, of, i),
+			csr_at(&after->reads, op, i), chunk));
 	FOR(i, writes) {
-		uint32_t old = before->writes.item[before->writes.start[of] + i],
-				 tensor = after->writes.item[after->writes.start[op] + i];
+		uint32_t old = csr_at(&before->writes, of, i),
+				 tensor = csr_at(&after->writes, op, i);
 		chunks->part[tensor] = (struct portion){ PART_CHUNK, old, chunk };
 		chunks->made[old] += chunks_elements_of(&after->tensor[tensor]);
 	}
@@ -120,7 +120,7 @@ static void add_term(struct chunks *chunks, uint32_t op, uint32_t result)
 {
 	const struct graph *after = chunks->after;
 	uint32_t reads = csr_length(&after->reads, op);
-	const uint32_t *read = &after->reads.item[after->reads.start[op]];
+	const uint32_t *read = after->reads.item + after->reads.start[op];
 	struct portion sum = chunks->part[read[0]], term = chunks->part[read[reads - 1]];
 	bool first = sum.kind == PART_CHUNK && sum.chunk == 0;
 	if ((!first && sum.kind != PART_SUM) || term.kind != PART_CHUNK || term.chunk != (first ? 1 : sum.chunk + 1) ||
@@ -147,7 +147,7 @@ static void add_term(struct chunks *chunks, uint32_t op, uint32_t result)
 static void chunks_join(struct chunks *chunks, uint32_t op, uint32_t result)
 {
 	const struct graph *after = chunks->after;
-	uint32_t of = chunks->part[after->reads.item[after->reads.start[op]]].of, chunk = 0;
+	uint32_t of = chunks->part[csr_at(&after->reads, op, 0)].of, chunk = 0;
 	FOR_ITEMS(read, &after->reads, op) {
 		struct portion part = chunks->part[read];
 		if (part.kind != PART_CHUNK || part.of != of || part.chunk != chunk++)
@@ -164,7 +164,7 @@ static void chunks_pass_on(struct chunks *chunks, uint32_t op)
 	uint32_t reads = csr_length(&after->reads, op), position = 0;
 	const struct rule *rule = rules_find(chunks->rules, after->op[op].type);
 	const char *factors = rule ? rule->factors : "";
-	struct portion first = reads ? chunks->part[after->reads.item[after->reads.start[op]]]
+	struct portion first = reads ? chunks->part[csr_at(&after->reads, op, 0)]
 		: (struct portion){ PART_HELP, NONE, 0 };
 	FOR_ITEMS(result, &after->writes, op) {
 		uint32_t named = graph_find_tensor(chunks->before, after->tensor[result].name);
@@ -199,8 +199,8 @@ static enum status check_whole_op(struct chunks *chunks, uint32_t op, uint32_t o
 	if (!seed && (strcmp(after->op[op].type, before->op[of].type) != 0 || csr_length(&before->reads, of) != reads))
 		return check_wrong(chunks->check, "op \"%.100s\" is another one", before->op[of].name);
 	FOR(i, reads) {
-		struct portion part = chunks->part[after->reads.item[after->reads.start[op] + i]];
-		if (part.kind != PART_WHOLE || part.of != before->reads.item[before->reads.start[of] + i])
+		struct portion part = chunks->part[csr_at(&after->reads, op, i)];
+		if (part.kind != PART_WHOLE || part.of != csr_at(&before->reads, of, i))
 			return check_wrong(chunks->check, "op \"%.100s\" reads other values", before->op[of].name);
 	}
 	FOR_ITEMS(written, &after->writes, op)
@@ -216,10 +216,10 @@ static bool is_shortened(const struct chunks *chunks, int64_t elements, int64_t 
 {
 	const struct graph *graph = chunks->before;
 	FOR(op, graph->ops) {
-		uint32_t result = csr_length(&graph->writes, op) == 1 ? graph->writes.item[graph->writes.start[op]] : NONE;
+		uint32_t result = csr_length(&graph->writes, op) == 1 ? csr_at(&graph->writes, op, 0) : NONE;
 		if (result == NONE || base_of(chunks, result) == result)
 			continue;
-		int64_t in = chunks_elements_of(&graph->tensor[graph->reads.item[graph->reads.start[op]]]),
+		int64_t in = chunks_elements_of(&graph->tensor[csr_at(&graph->reads, op, 0)]),
 				out = chunks_elements_of(&graph->tensor[result]);
 		if (made < elements && (made * in == elements * out || made * out == elements * in))
 			return true;
@@ -246,12 +246,12 @@ static enum status check_all_run(struct chunks *chunks)
 	FOR(op, chunks->before->ops) {
 		const struct op *old = &chunks->before->op[op];
 		uint32_t found = 0;
-		for (uint32_t c = 0; c < chunks->chunks && graph_find_op(chunks->after, old->name) == NONE; c++) {
+		FOR_WHILE(c, chunks->chunks, graph_find_op(chunks->after, old->name) == NONE) {
 			PRINT_TO(name, "%.400s.chunk%u", old->name, c);
 			found += graph_find_op(chunks->after, name) != NONE;
 		}
 		uint32_t result = csr_length(&chunks->before->writes, op)
-			? chunks->before->writes.item[chunks->before->writes.start[op]]
+			? csr_at(&chunks->before->writes, op, 0)
 			: NONE;
 		bool summed = found == 1 && result != NONE &&
 			chunks->next[result] == chunks->chunks; /* the other terms are products that add themselves */
@@ -274,11 +274,11 @@ static enum status chunks_check(
 	MAKE(chunks.made, before->tensors);
 	MAKE(chunks.next, before->tensors);
 	enum status status = chunks.part && chunks.made && chunks.next ? OK : fail_memory(check->error);
-	for (uint32_t t = 0; t < after->tensors && status == OK; t++) {
+	FOR_WHILE(t, after->tensors, status == OK) {
 		uint32_t same = after->tensor[t].writer == NONE ? graph_find_tensor(before, after->tensor[t].name) : NONE;
 		chunks.part[t] = (struct portion){ same == NONE ? PART_NONE : PART_WHOLE, same, 0 };
 	}
-	for (uint32_t op = 0; op < after->ops && status == OK; op++) {
+	FOR_WHILE(op, after->ops, status == OK) {
 		uint32_t of = graph_find_op(before, after->op[op].name), chunk = NONE;
 		if (of != NONE)
 			status = check_whole_op(&chunks, op, of);
@@ -287,10 +287,8 @@ static enum status chunks_check(
 		else
 			chunks_pass_on(&chunks, op);
 	}
-	if (status == OK)
-		status = check_elements(&chunks);
-	if (status == OK)
-		status = check_all_run(&chunks);
+	THEN(status, check_elements(&chunks));
+	THEN(status, check_all_run(&chunks));
 	binding_free(&chunks.binding);
 	mem_free(chunks.part);
 	mem_free(chunks.made);

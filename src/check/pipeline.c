@@ -49,7 +49,7 @@ static bool check_pipeline_alike(int64_t a, int64_t b)
 static enum status same_text(
 	const struct checking *checking, const json_t *object, const char *key, const char *expected)
 {
-	const char *text = json_string_value(json_object_get(object, key));
+	const char *text = json_text_in(object, key);
 	expected = expected ? expected : "";
 	return text && strcmp(text, expected) == 0
 		? OK
@@ -97,7 +97,7 @@ static enum status check_pipeline_check_words(const struct checking *checking)
 {
 	const struct pipeline_order *order = &checking->order.order;
 	enum status status = OK;
-	for (uint32_t rank = 0; rank < order->ranks && status == OK; rank++) {
+	FOR_WHILE(rank, order->ranks, status == OK) {
 		const char *told = json_string_value(json_array_get(json_object_get(checking->pipeline, "order"), rank));
 		char *text = NULL;
 		size_t size = 0;
@@ -122,8 +122,7 @@ static enum status check_pipeline_read_order(struct checking *checking)
 	char *text = NULL;
 	size_t size = 0, i;
 	FILE *stream = text_stream(&text, &size);
-	if (!stream)
-		return fail_memory(checking->error);
+	NEEDED(checking->error, stream);
 	json_array_foreach(rows, i, row)
 		fprintf(stream, "%s\n", json_is_string(row) ? json_string_value(row) : "?");
 	bool written = fclose(stream) == 0;
@@ -318,7 +317,7 @@ static enum status check_pipeline_clocks(const struct checking *checking, const 
 	OWN(arena) arena = { 0 };
 	struct step_costs costs;
 	enum status status = plan_costs_find(pipelined->device, sharded, scenario, rules, &arena, &costs);
-	for (uint32_t r = 0; r < pipelined->ranks && status == OK; r++)
+	FOR_WHILE(r, pipelined->ranks, status == OK)
 		status = pipelined->rank[r].twin == r ? check_pipeline_clock(checking, &costs, r) : OK;
 	return status == NO_MEMORY ? fail_memory(checking->error) : status;
 }

@@ -106,7 +106,7 @@ static unsigned plan_members_found(const struct check *check)
 	unsigned has = 0;
 	if (check->as_planned)
 		return ~0u;
-	bool whole = !json_is_true(json_object_get(check->plan, "limited"));
+	bool whole = !json_true_in(check->plan, "limited");
 	has |= whole ? WHOLE : 0;
 	has |= check->sharded ? SPLIT : 0;
 	has |= check->recomputes ? RERUNS : 0;

@@ -68,7 +68,7 @@ static enum status check_copies(struct check *check, const struct fitted_rank *r
 	const struct graph *step = rank->step, *planned = check->pipelined->rank[number].graph;
 	int64_t held = recompute_ranks_most_held(check->pipelined, number), *real;
 	TRY(note_copies(check, planned, &real));
-	for (uint32_t s = 0; s < step->storages && rank->input.copies; s++) {
+	FOR_WHILE(s, step->storages, rank->input.copies) {
 		const char *name = step->tensor[step->storage[s].root].name;
 		uint32_t there = graph_find_tensor(planned, name);
 		int64_t said = rank->input.copies[s], unit = rank->input.alignment;
@@ -88,8 +88,7 @@ static enum status check_copies(struct check *check, const struct fitted_rank *r
 static enum status check_times(struct check *check, const struct fitted *fitted)
 {
 	int64_t *left;
-	if (!ROOM(&check->arena, left, fitted->step->ops))
-		return fail_memory(check->error);
+	NEEDED(check->error, ROOM(&check->arena, left, fitted->step->ops));
 	FOR(op, fitted->step->ops)
 		left[op] = fitted->time[op];
 	FOR(r, fitted->ranks)
@@ -107,8 +106,7 @@ static enum status check_steps(struct check *check, const struct fitted *fitted)
 {
 	struct graph **step;
 	struct held *one;
-	if (!ROOMS(&check->arena, fitted->ranks, step, one))
-		return fail_memory(check->error);
+	NEEDED(check->error, ROOMS(&check->arena, fitted->ranks, step, one));
 	FOR(r, fitted->ranks) {
 		step[r] = fitted->rank[r].step;
 		one[r] = (struct held){ 1, 1 };
@@ -196,7 +194,7 @@ static enum status check_read_certificate(
 	const json_t *unit = json_array_get(json_object_get(json, "price"), 1), *flow = json_object_get(json, "flow");
 	const json_t *granule = json_array_get(json_object_get(json, "rounded"), 0),
 				 *room = json_array_get(json_object_get(json, "rounded"), 1);
-	const char *by = json_string_value(json_object_get(json, "by"));
+	const char *by = json_text_in(json, "by");
 	size_t i;
 	uint32_t op = check_recompute_op_of(step, json_object_get(json, "op"));
 	bool impossible = by && (strcmp(by, "room") == 0 || strcmp(by, "state") == 0),
@@ -218,8 +216,7 @@ static enum status check_read_certificate(
 		.room = json_integer_value(room),
 		.price = json_integer_value(price),
 		.arc = arena_alloc(&check->arena, json_array_size(flow) + 1, sizeof *certificate->arc) };
-	if (!certificate->arc)
-		return fail_memory(check->error);
+	NEEDED(check->error, certificate->arc);
 	json_array_foreach(flow, i, arc) {
 		TRY(read_arc(check, step, arc, i, &certificate->arc[certificate->arcs++]));
 	}
@@ -265,8 +262,7 @@ enum status check_recompute(struct check *check, const struct fitted *fitted, co
 	FOR(op, fitted->step->ops)
 		total += fitted->time[op];
 	enum status status = check_recompute_check_words(check, fitted);
-	if (status == OK)
-		status = expect_time(check, "step_seconds", total);
+	THEN(status, expect_time(check, "step_seconds", total));
 	check->recomputes = true;
 	check->recomputes_to_cap = fitted->capped;
 	check->copies = fitted->away > 0;
@@ -296,7 +292,7 @@ static bool check_recompute_keeps_cap(const struct check *check)
 	if (!check->recomputes_on_ranks)
 		return check->peak <= cap;
 	json_array_foreach(check_member(check, "shard", "stages"), rank, stage) {
-		if (json_integer_value(json_object_get(stage, "peak_bytes")) > cap)
+		if (json_integer_in(stage, "peak_bytes") > cap)
 			return false;
 	}
 	return true;

@@ -79,7 +79,7 @@ static enum status check_routing(struct check *check)
 		return check_wrong(check, "memory: worst routing or parts are said of a step that has none, or has others");
 	FOR(p, parts) {
 		const json_t *one = json_array_get(said, p), *name = json_object_get(one, "name");
-		if (json_integer_value(json_object_get(one, "peak_bytes")) != part[p].bytes || !json_is_string(name) ||
+		if (json_integer_in(one, "peak_bytes") != part[p].bytes || !json_is_string(name) ||
 			strcmp(json_string_value(name), part[p].name) != 0)
 			return check_wrong(check, "memory.parts[%u] must be \"%.60s\", %" PRId64, p, part[p].name, part[p].bytes);
 	}
@@ -128,7 +128,7 @@ static enum status check_kinds(struct check *check)
  * and isn't in a plan that was cut short. */
 static size_t check_next_note(const struct check *check, const json_t *notes, size_t i)
 {
-	bool skips = check->sharded && !json_is_true(json_object_get(check->plan, "limited"));
+	bool skips = check->sharded && !json_true_in(check->plan, "limited");
 	for (const char *text; skips && (text = json_string_value(json_array_get(notes, i))) && !note_is_guess(text);)
 		i++;
 	return i;

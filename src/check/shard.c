@@ -58,7 +58,7 @@ static enum status check_collectives(const json_t *shard, struct error *error)
 	int64_t sum = 0;
 	size_t i;
 	json_array_foreach(list, i, row)
-		if (__builtin_add_overflow(sum, (int64_t)json_integer_value(json_object_get(row, "bytes")), &sum))
+		if (__builtin_add_overflow(sum, (int64_t)json_integer_in(row, "bytes"), &sum))
 			return fail(error, INFEASIBLE, "shard.collectives: the bytes add up to too much");
 	return check_shard_expect(shard, "comm_bytes", sum, error);
 }
@@ -66,7 +66,7 @@ static enum status check_collectives(const json_t *shard, struct error *error)
 /* Seconds are written with all twelve digits of a picosecond. */
 static enum status check_seconds(const json_t *object, const char *key, int64_t picoseconds, struct error *error)
 {
-	double seconds = json_number_value(json_object_get(object, key)), expected = (double)picoseconds * 1e-12;
+	double seconds = json_number_in(object, key), expected = (double)picoseconds * 1e-12;
 	if (!json_is_number(json_object_get(object, key)) || seconds < expected * (1 - 1e-9) ||
 		seconds > expected * (1 + 1e-9))
 		return fail(error, INFEASIBLE, "shard.%s is %.12f, but it must be %.12f", key, seconds, expected);
@@ -91,7 +91,7 @@ enum status shard_check_time(
 		return fail(error, INFEASIBLE, "shard.streams must have %u entries", time->model.streams);
 	FOR(s, time->model.streams) {
 		const json_t *stream = json_array_get(streams, s);
-		const char *name = json_string_value(json_object_get(stream, "stream"));
+		const char *name = json_text_in(stream, "stream");
 		if (!name || strcmp(name, plan_time_stream(sharded, s)) != 0)
 			return fail(error, INFEASIBLE, "shard.streams[%u] is not called \"%.60s\"", s, plan_time_stream(sharded, s));
 		TRY(check_seconds(stream, "busy_seconds", time->whole.busy[s], error));
@@ -127,8 +127,7 @@ enum status shard_check_step_bound(const json_t *claimed, const struct plan_time
 	size_t count = json_array_size(stations);
 	HELD struct step_station *MAKE(station, count);
 	struct step_bound bound = { .stations = (uint32_t)count, .station = station };
-	if (!station)
-		return fail_memory(error);
+	NEEDED(error, station);
 	if (!read_between(claimed, "picoseconds", 0, BYTES_MAX, &bound.bound) || !json_is_array(stations) ||
 		count > time->model.ops + (size_t)1)
 		return refuse(error, "not a plan file: shard.step_bound needs picoseconds and stations");
@@ -208,9 +207,9 @@ static enum status check_bound_words(const json_t *shard, const struct scenario 
 {
 	const json_t *certificate = json_object_get(shard, "certificate"),
 				 *limit = json_object_get(certificate, "limit_bytes");
-	const char *by = json_string_value(json_object_get(certificate, "by")),
-			   *among = json_string_value(json_object_get(shard, "among")),
-			   *quantity = json_string_value(json_object_get(shard, "quantity"));
+	const char *by = json_text_in(certificate, "by"),
+			   *among = json_text_in(shard, "among"),
+			   *quantity = json_text_in(shard, "quantity");
 	enum quantity of = scenario_microbatches(scenario) > 1 ? QUANTITY_MICROBATCH : QUANTITY_ESTIMATE;
 	if (!by || !sharding_proves_by(by))
 		return fail(error, INFEASIBLE, "shard.certificate.by does not name a kind of bound");
@@ -229,18 +228,18 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 	int64_t shown, cost = sharding_estimate(&sharded->cost);
 	*how = NULL;
 	if (!json_is_number(claim)) {
-		const char *by = json_string_value(json_object_get(certificate, "by"));
+		const char *by = json_text_in(certificate, "by");
 		bool none = json_is_null(claim) && json_is_null(json_object_get(shard, "gap")) && by &&
 			strcmp(by, sharded->shown.proof.by) == 0 && json_is_false(json_object_get(shard, "proved"));
 		return none ? OK : fail(error, INFEASIBLE, "shard says that something is proved, but has no bound");
 	}
 	TRY(check_bound_words(shard, scenario, error));
 	TRY(check_seconds(shard, "value_seconds", cost, error));
-	if (json_is_true(json_object_get(shard, "proved")) != (picoseconds_of(claim) == cost))
+	if (json_true_in(shard, "proved") != (picoseconds_of(claim) == cost))
 		return fail(error, INFEASIBLE, "shard.proved or shard.bound_seconds contradicts the estimate");
 	if (picoseconds_of(claim) < 0 || picoseconds_of(claim) > cost)
 		return fail(error, INFEASIBLE, "shard.bound_seconds is not a bound of shard.value_seconds");
-	double gap = json_number_value(json_object_get(shard, "gap")),
+	double gap = json_number_in(shard, "gap"),
 		   expected = cost > 0 ? (double)(cost - picoseconds_of(claim)) / (double)cost : 0;
 	if (fabs(gap - expected) > 1e-8)
 		return fail(error, INFEASIBLE, "shard.gap is %.9f, but it must be %.9f", gap, expected);

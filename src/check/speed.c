@@ -35,7 +35,7 @@ static bool check_speed_adds_up(const struct graph *graph, uint32_t op)
 	bool found = false, made = false;
 	if (csr_length(&graph->writes, op) != 1)
 		return false;
-	uint32_t to = graph->tensor[graph->writes.item[graph->writes.start[op]]].storage;
+	uint32_t to = graph->tensor[csr_at(&graph->writes, op, 0)].storage;
 	FOR_ITEMS(from, &graph->reads, op) {
 		uint32_t writer = graph->tensor[from].writer;
 		if (graph->tensor[from].storage == to)
@@ -77,8 +77,7 @@ static enum status check_speed_check_passes(struct check *check, const struct pl
 	OWN(arena) arena = { 0 };
 	bool *once;
 	int64_t *full, *part;
-	if (!ROOMS(&arena, graph->ops, once, full, part))
-		return fail_memory(check->error);
+	NEEDED(check->error, ROOMS(&arena, graph->ops, once, full, part));
 	TRY(step_time_check(&time->pass_model, &time->pass, check->error));
 	find_once(graph, once);
 	times_by_op(&time->model, full);
@@ -141,8 +140,7 @@ static enum status step_time(struct check *check, int64_t *total)
 	if (check->sharded && !passes)
 		return OK;
 	struct plan_time *time = plan_time_of(check->graph, check->order, check->sharded, &check->scenario, check->rules);
-	if (!time)
-		return fail_memory(check->error);
+	NEEDED(check->error, time);
 	if (!check->sharded)
 		*total = time->whole.total;
 	if (passes)
@@ -156,8 +154,7 @@ static enum status step_time(struct check *check, int64_t *total)
 static enum status check_program_time(struct check *check, int64_t planned)
 {
 	uint32_t *program = arena_alloc(&check->arena, check->graph->ops, sizeof *program);
-	if (!program)
-		return fail_memory(check->error);
+	NEEDED(check->error, program);
 	if (!check_program_keeps_pins(check)) {
 		check_skipped(check, "speed.program_step_seconds: the program's own order breaks a pin");
 		return OK;

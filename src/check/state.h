@@ -1,7 +1,7 @@
 /* state.h: what the parts of the plan checker share. For this folder only. */
 #pragma once
 
-#include <jansson.h>
+#include "src/base/json.h"
 
 #include "src/stages/table.h"
 #include "src/stages/fit/plan_time.h"

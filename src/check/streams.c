@@ -97,9 +97,9 @@ int64_t peak_by_time(const struct graph *graph, const uint32_t *order, const uin
 		ROOM(&summing.arena, summing.change, 2 * ((size_t)graph->storages + graph->ops));
 	if (fine)
 		find_clock(&summing);
-	for (uint32_t s = 0; s < graph->storages && fine; s++)
+	FOR_WHILE(s, graph->storages, fine)
 		streams_add_storage(&summing, position, s, bytes[s]);
-	for (uint32_t op = 0; op < graph->ops && fine && workspace; op++)
+	FOR_WHILE(op, graph->ops, fine && workspace)
 		if (model->stream[op] == 0)
 			streams_add(&summing, time->start[op], streams_end_of(&summing, op), align_up(graph->op[op].workspace, alignment));
 	if (fine && summing.changes > 0)

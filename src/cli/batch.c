@@ -21,7 +21,7 @@ int batch_set_lines(
 	int code = EXIT_FINE;
 	if (launch_read(&launch, path, devices, &error) != OK)
 		return complain(path, &error, error.status);
-	for (uint32_t i = 0; i < launch.lines && code == EXIT_FINE; i++) {
+	FOR_WHILE(i, launch.lines, code == EXIT_FINE) {
 		const struct error *said = &launch.line[i].said;
 		if (launch.line[i].note)
 			complain(path, said, BAD_INPUT);
@@ -119,14 +119,10 @@ int batch_signal(void)
 
 static void batch_show_progress(void *context, const struct progress *progress)
 {
-	char best[32] = "", bound[32] = "";
 	(void)context;
-	if (progress->best >= 0)
-		bytes_text(progress->best, best, sizeof best);
-	if (progress->bound >= 0)
-		bytes_text(progress->bound, bound, sizeof bound);
 	fprintf(stderr, "\r\033[K%s %3.0f %%  best %s  bound %s", progress->stage,
-		progress->fraction < 0 ? 0 : 100 * progress->fraction, best, bound);
+		progress->fraction < 0 ? 0 : 100 * progress->fraction, progress->best >= 0 ? BYTES(progress->best) : "",
+		progress->bound >= 0 ? BYTES(progress->bound) : "");
 }
 
 void batch_progress(struct control *control)

@@ -73,7 +73,7 @@ static enum status layout_check_take_asked(struct result_check *check)
 	struct layout_request *request = &check->request;
 	const json_t *asked = json_object_get(check->file, "asked"), *device = json_object_get(asked, "device"),
 		*seconds = json_object_get(asked, "seconds");
-	const char *strategy = json_string_value(json_object_get(asked, "strategy"));
+	const char *strategy = json_text_in(asked, "strategy");
 	int index = strategy ? name_index(layout_strategy_names, LAYOUT_STRATEGY_COUNT, strategy) : -1;
 	bool fine = index >= 0 && json_object_get(asked, "alignment_bytes") &&
 		layout_check_take_bytes(asked, "alignment_bytes", &request->options.alignment) &&
@@ -236,8 +236,8 @@ static enum status check_rest(struct result_check *check)
 		check->error));
 	if (!limited || !json_is_number(json_object_get(check->file, "seconds")))
 		return layout_check_bad(check, "\"limited\" or \"seconds\" is missing");
-	int64_t arena = json_integer_value(json_object_get(check->file, "arena_bytes")),
-			bound = json_integer_value(json_object_get(check->file, "bound_bytes"));
+	int64_t arena = json_integer_in(check->file, "arena_bytes"),
+			bound = json_integer_in(check->file, "bound_bytes");
 	const json_t *infeasible = json_object_get(check->file, "infeasible");
 	if (!json_is_boolean(infeasible) ||
 		json_is_true(infeasible) != (request->options.capacity > 0 && bound > request->options.capacity))
@@ -292,8 +292,7 @@ static enum status check_all(struct result_check *check, const char *buffers_pat
 	TRY(layout_read(&check->request, buffers_path, &check->csv, check->error));
 	if (check->request.said)
 		TRY(snapshot_rows(&check->csv, check->error));
-	if (!ROOM(&check->arena, check->offset, check->csv.buffers.n))
-		return fail_memory(check->error);
+	NEEDED(check->error, ROOM(&check->arena, check->offset, check->csv.buffers.n));
 	TRY(check->file ? layout_check_take_places(check) : take_csv(check, result));
 	TRY(check_places(check));
 	return check->file ? check_claims(check, numbers) : OK;

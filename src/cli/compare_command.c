@@ -96,10 +96,8 @@ static int compare_command_compare(const struct request *request, const struct p
 	enum status status = beside_make(first, second, &beside);
 	if (status != OK)
 		fail_memory(&error);
-	if (status == OK)
-		status = output_open(&output, request->line.output, true, &error);
-	if (status == OK)
-		status = output_close(&output, write_it(request, &report, output.stream, &error), &error);
+	THEN(status, output_open(&output, request->line.output, true, &error));
+	THEN(status, output_close(&output, write_it(request, &report, output.stream, &error), &error));
 	beside_free(&beside);
 	return status == OK ? plan_exit(second) : complain(NULL, &error, status);
 }

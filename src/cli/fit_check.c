@@ -123,7 +123,7 @@ static enum status fit_check_sums(const json_t *file, const struct fit_asked *as
 	if (!json_is_array(rows))
 		return fit_check_bad(error, "it has no rows");
 	if (!asked->smallest &&
-		(!json_is_integer(arena) || json_is_true(json_object_get(file, "fits")) != (json_integer_value(arena) <= cap)))
+		(!json_is_integer(arena) || json_true_in(file, "fits") != (json_integer_value(arena) <= cap)))
 		return fail(error, INFEASIBLE, "the step's bytes, the cap and \"fits\" contradict each other");
 	json_array_foreach(rows, i, row)
 		TRY(asked->smallest ? check_device(row, error) : check_way(row, cap, error));
@@ -156,8 +156,7 @@ static enum status plan_again(struct graph *graph, const json_t *file, const str
 {
 	struct written written;
 	written_begin(&written);
-	if (!written.stream)
-		return fail_memory(error);
+	NEEDED(error, written.stream);
 	enum status status = fit_check_write_again(graph, scenario, asked, path, rules_file, written.stream, error);
 	json_t *again = written_json(&written);
 	if (status == OK)
@@ -186,7 +185,7 @@ enum status fit_check_file(struct graph *graph, const char *path, const json_t *
 	TRY(fit_check_take_asked(json_object_get(file, "asked"), &scenario, &asked, error));
 	TRY(fit_check_sums(file, &asked, error));
 	report_passed(report, "what fits, and by how much the rest is over");
-	if (json_is_true(json_object_get(file, "limited"))) {
+	if (json_true_in(file, "limited")) {
 		report_skipped(report, "the changes: the list was cut short");
 	} else if (numbers) {
 		report_skipped(

@@ -88,8 +88,7 @@ static const char *fit_command_reason(const struct fit_list *list, const struct 
 		length -= said;
 	while (length && strchr("; ", way->reason[length - 1]))
 		length--;
-	snprintf(text, size, "%.*s", (int)length, way->reason);
-	return text;
+	return printed(text, size, "%.*s", (int)length, way->reason);
 }
 
 static void print_row(FILE *file, const struct fit_list *list, const struct fit_way *way, const char *group)
@@ -165,7 +164,7 @@ static void fit_command_print_impossible(FILE *file, const struct fit_list *list
 	FOR(i, list->ways) {
 		const struct fit_way *way = list->way;
 		struct words words = { text, sizeof text, 0 };
-		for (uint32_t j = 0; j < list->ways && !way[i].planned && !way[i].above; j++)
+		FOR_WHILE(j, list->ways, !way[i].planned && !way[i].above)
 			if (strcmp(way[j].reason, way[i].reason) == 0) {
 				if (j < i)
 					break;
@@ -262,13 +261,12 @@ static void fit_command_print_notes(FILE *file, const struct fit_list *list, boo
 static void fit_command_print_text(
 	FILE *file, const struct scenario *scenario, const struct fit_list *list, bool model)
 {
-	char memory[32], cap[32], clock[DEVICE_CLOCK_TEXT], text[1500], over[1500] = "";
+	char clock[DEVICE_CLOCK_TEXT], text[1500], over[1500] = "";
 	struct words rest = { over, sizeof over, 0 };
 	const struct fit_came *base = &list->base;
-	bytes_text(base->needs, memory, sizeof memory);
-	bytes_text(list->budget, cap, sizeof cap);
 	device_clock_text(scenario, clock);
-	const char *how = list->captured ? " (program order, PyTorch's allocator)" : "";
+	const char *memory = BYTES(base->needs), *cap = BYTES(list->budget),
+			   *how = list->captured ? " (program order, PyTorch's allocator)" : "";
 	if (list->fits)
 		PRINT_TO(text, "the step fits as it is%s: it needs %s of %s and takes %.4g ms%s%s%s%s", how, memory, cap,
 			(double)base->step / 1e9, clock, base->state_first ? "; with " FIT_STATE_FIRST : "",

@@ -12,8 +12,8 @@
 
 static void print_most(FILE *file, const struct scenario *scenario, enum knob_id knob, const struct fit_most *most)
 {
-	char cap[32], clock[DEVICE_CLOCK_TEXT];
-	bytes_text(most->budget, cap, sizeof cap);
+	char clock[DEVICE_CLOCK_TEXT];
+	const char *cap = BYTES(most->budget);
 	if (most->most > 0)
 		fprintf(file, "the largest that fits%s: --set %s=%" PRId64 ": %s of %s, a step %.4g ms%s%s%s\n",
 			most->limited ? " so far" : "", knobs[knob].name, most->most, BYTES(most->came.needs), cap,
@@ -73,23 +73,20 @@ static const struct fit_device *fit_most_command_smallest(const struct fit_devic
 static void print_devices(FILE *file, const struct fit_device *device, uint32_t devices)
 {
 	const struct fit_device *first = fit_most_command_smallest(device, devices);
-	char name[64], memory[32], over[48];
 	if (first)
 		fprintf(file, "the smallest device on which the step fits: --set device=%s\n\n",
-			knob_text(K_device, first->device, name, sizeof name));
+			knob_text(K_device, first->device, TEXT(64)));
 	else
 		fprintf(file, "the step fits on no device preset\n\n");
 	fprintf(file, "  %-16s %10s  %10s %11s\n", "device", "memory", "needed", "step ms");
 	FOR(i, devices) {
 		const struct fit_device *row = &device[i];
-		knob_text(K_device, row->device, name, sizeof name);
-		bytes_text(row->memory, memory, sizeof memory);
+		const char *name = knob_text(K_device, row->device, TEXT(64)), *memory = BYTES(row->memory);
 		if (!row->planned) {
 			fprintf(file, "  %-16s %10s  can't be planned\n", name, memory);
 			continue;
 		}
-		PRINT_TO(over, row->fits ? "fits" : "over by %s",
-			BYTES(row->came.needs - row->memory));
+		const char *over = PRINTED(48, row->fits ? "fits" : "over by %s", BYTES(row->came.needs - row->memory));
 		fprintf(file, "  %-16s %10s  %10s %11.4g%-7s  %s%s%s\n", name, memory, BYTES(row->came.needs),
 			(double)row->came.step / 1e9, row->within, over, *row->came.guesses ? "; " : "", row->came.guesses);
 	}
@@ -186,8 +183,7 @@ int fit_most_serve(
 	if (status == INFEASIBLE && knob != KNOB_COUNT)
 		status = OK;
 	batch_progress_done();
-	if (status == OK)
-		status = write_answer(request, scenario, &answer, &error);
+	THEN(status, write_answer(request, scenario, &answer, &error));
 	if (status != OK)
 		return batch_signal() && status == CANCELLED ? batch_signal() : complain(request->path, &error, status);
 	return batch_signal() ? batch_signal() : fits ? EXIT_FINE : EXIT_CONSTRAINT;

@@ -238,8 +238,7 @@ static char *option_text(const char *word, char *text, size_t size)
 			strcmp(option_name(&option_rows[i], name, sizeof name), word) == 0;
 			command++)
 			if (option_rows[i].commands >> command & 1) {
-				snprintf(text, size, "; --%s is an option of tidemark %s", name, subcommands[command].name);
-				return text;
+				return printed(text, size, "; --%s is an option of tidemark %s", name, subcommands[command].name);
 			}
 	*text = '\0';
 	return text;

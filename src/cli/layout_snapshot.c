@@ -6,7 +6,7 @@
 
 static int64_t snapshot_said(const json_t *said, const char *key)
 {
-	return json_integer_value(json_object_get(said, key));
+	return json_integer_in(said, key);
 }
 
 json_t *snapshot_json(json_t *said, int64_t arena)
@@ -44,7 +44,7 @@ static void print_places(const json_t *said, FILE *stream)
 		fputs("\nalive at the peak, by the program's place that asked for it\n", stream);
 	json_array_foreach(places, i, place) {
 		int64_t bytes = snapshot_said(place, "bytes"), buffers = snapshot_said(place, "buffers");
-		const char *text = json_string_value(json_object_get(place, "place"));
+		const char *text = json_text_in(place, "place");
 		fprintf(stream, "  %12s  %5.1f %%  %7" PRId64 " buffer%s  %s\n", BYTES(bytes),
 			100 * (double)bytes / (double)snapshot_said(said, "peak_bytes"), buffers, buffers == 1 ? " " : "s",
 			text && *text ? text : "without a stack trace");
@@ -68,7 +68,7 @@ static void print_plan(int64_t reserved, int64_t alignment, const struct layout 
 void snapshot_print(const json_t *said, int64_t alignment, const struct layout *layout, FILE *stream)
 {
 	int64_t reserved = snapshot_said(said, "reserved_bytes"), lost = snapshot_said(said, "fragmentation_bytes");
-	const char *grows = json_string_value(json_object_get(said, "grows"));
+	const char *grows = json_text_in(said, "grows");
 	char remark[120] = "";
 	print_head(said, stream);
 	print_bytes(stream, "asked for", snapshot_said(said, "peak_bytes"),

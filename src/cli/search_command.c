@@ -109,8 +109,7 @@ static const char *plan_line(
 	char set[20000] = "";
 	struct words words = { set, sizeof set, 0 };
 	if (!config_has_plan(config)) {
-		snprintf(text, size, "estimated alone: plans keep optimizer states on the devices");
-		return text;
+		return printed(text, size, "estimated alone: plans keep optimizer states on the devices");
 	}
 	if (model_source_scenario(&search->source, batch, &scenario) == OK) {
 		if (*search->device) {
@@ -323,8 +322,7 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 	}
 	config_list_free(&others);
 	request = search_command_freed(&search->request);
-	if (status == OK)
-		status = config_search(&request, control, &others, error);
+	THEN(status, config_search(&request, control, &others, error));
 	uint32_t nearest = status == OK ? config_nearest(&others, &least->config) : NONE;
 	if (nearest != NONE) {
 		fprintf(file, "the smallest change that fits, estimated: %s\n",
@@ -415,7 +413,7 @@ static enum status print_json(const struct search *search, FILE *file, const str
 {
 	const struct config_request *request = &search->request;
 	json_t *entries = json_array();
-	for (uint32_t i = 0; i < list->entries && i < search->top; i++)
+	FOR_WHILE(i, list->entries, i < search->top)
 		json_array_append_new(entries, entry_json(search, list, i));
 	uint32_t at[2] = { 0 };
 	for (uint32_t i; search->top < list->fitting && (i = config_next_by_time(list, search->top, at)) != NONE;)
@@ -649,8 +647,7 @@ static enum status plan_best(struct search *search, struct config_list *list, st
 	enum status status = !planner.store ? fail_memory(error)
 		: !graph ? error->status
 		: model_source_scenario(&search->source, batch, &scenario);
-	if (status == OK)
-		status = config_plan_best(&planner, graph, &scenario, search->planned, &watch, list, error);
+	THEN(status, config_plan_best(&planner, graph, &scenario, search->planned, &watch, list, error));
 	batch_progress_done();
 	graph_release(graph);
 	scenario_done(&scenario);

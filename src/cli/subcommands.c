@@ -157,9 +157,8 @@ static int variants_serve(const struct request *request, struct graph *graph)
 	if (code == EXIT_FINE) {
 		batch_limit_signals_end();
 		enum status status = output_open(&output, request->line.output, true, &error);
-		if (status == OK)
-			status = output_close(&output, html_write((const struct plan *const *)variants->plan, variants->labels,
-				variants->count, output.stream, &error), &error);
+		THEN(status, output_close(&output, html_write((const struct plan *const *)variants->plan, variants->labels,
+			variants->count, output.stream, &error), &error));
 		code = status == OK ? batch_signal() : complain(NULL, &error, status);
 	}
 	for (uint32_t i = 0; variants && i < variants->count; i++)

@@ -85,8 +85,7 @@ static enum status sweep_merge_take_line(
 		return error->status;
 	merge->json = json;
 	merge->sweep = sweep;
-	if (!mem_reserve(&merge->line, &merge->room, merge->lines + 1, sizeof *merge->line))
-		return fail_memory(error);
+	NEEDED(error, mem_reserve(&merge->line, &merge->room, merge->lines + 1, sizeof *merge->line));
 	merge->line[merge->lines++] = (struct piece_line){ (uint32_t)k, number, file, text };
 	return OK;
 }

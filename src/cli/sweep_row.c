@@ -302,8 +302,7 @@ enum status sweep_row_check(const struct sweep_row *row, const char *line, struc
 	char *head = NULL;
 	size_t size = 0;
 	struct json json = { .stream = text_stream(&head, &size) };
-	if (!json.stream)
-		return fail_memory(error);
+	NEEDED(error, json.stream);
 	if (row->scenario)
 		write_head(row, &json);
 	else

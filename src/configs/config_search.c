@@ -642,7 +642,7 @@ static enum status rank_played(struct searching *searching)
 		list->entry[i].played = list->entry[i].config.pp == 1;
 	if (!is_stopped(searching))
 		TRY(config_rank_by_time(list));
-	for (uint32_t i = 0; i < list->fitting && i < EXACT_MOST; i++)
+	FOR_WHILE(i, list->fitting, i < EXACT_MOST)
 		wanted[i] = !list->entry[i].played;
 	enum status status = config_search_refine(searching, wanted);
 	TRY(config_rank_fitting(list));
@@ -772,8 +772,7 @@ enum status config_search(
 		.request = request, .control = control, .rules = rules_new(), .list = list, .error = error
 	};
 	*list = (struct config_list) { 0 };
-	if (!searching.rules)
-		return fail_memory(error);
+	NEEDED(error, searching.rules);
 	searching.whole = request->rows > ROWS_MANY;
 	enum status status = search_once(&searching);
 	if (status == OK && list->entries < list->evaluated && list->fitting < LARGER(request->rows, 1)) {

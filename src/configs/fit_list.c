@@ -176,8 +176,7 @@ static enum status plan_way(struct finding *finding, struct fit_way *way)
 	status = status == OK ? prove_way(finding, &scenario, way, &why) : status;
 	if (status == OK && way->above)
 		return OK;
-	if (status == OK)
-		status = fit_plan(finding->planner, finding->graph, &scenario, &way->came, &why);
+	THEN(status, fit_plan(finding->planner, finding->graph, &scenario, &way->came, &why));
 	if (status == NO_MEMORY || status == CANCELLED) {
 		*finding->error = why;
 		return error_set(finding->error, status);
@@ -547,7 +546,7 @@ static uint32_t fit_list_pair_up(const struct fit_list *list, bool offload, stru
 					needs > list->budget, list->fitting ? a->row + b->row : needs };
 		}
 	qsort(candidate, candidates, sizeof *candidate, compare_candidates);
-	for (uint32_t i = 0; i < candidates && pairs < most; i++) {
+	FOR_WHILE(i, candidates, pairs < most) {
 		uint32_t same = 0;
 		FOR(j, i) {
 			const struct candidate *one = &candidate[i], *other = &candidate[j];
@@ -643,8 +642,7 @@ enum status fit_list_find(struct planner *planner, struct graph *graph, const st
 	TRY(find_base(&finding));
 	if (list->fits)
 		return OK;
-	if (!(MAKE(list->way, WAYS_MOST)))
-		return fail_memory(error);
+	NEEDED(error, (MAKE(list->way, WAYS_MOST)));
 	fit_list_find_frozen(graph, planner->rules, list);
 	enum status status = find_sizes(&finding);
 	status = status == OK ? find_singles(&finding) : status;

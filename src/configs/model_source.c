@@ -42,8 +42,7 @@ static enum status open_stage(struct model_source *source, struct error *error)
 	source->rules = source->rules ? source->rules : rules_new();
 	source->store = store_new();
 	source->stage = (struct stage_context) { .store = source->store, .rules = source->rules, .control = &source->control };
-	if (!source->rules || !source->store)
-		return fail_memory(error);
+	NEEDED(error, source->rules && source->store);
 	store_begin(source->store, (size_t)1 << 28, NULL);
 	return OK;
 }

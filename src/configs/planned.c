@@ -42,7 +42,7 @@ static bool has_same_plan(const struct scenario *base, const struct config *a, c
 static bool is_planned(const struct scenario *base, const struct config_list *list, uint32_t number)
 {
 	bool planned = false;
-	for (uint32_t i = 0; i < list->entries && !planned; i++)
+	FOR_WHILE(i, list->entries, !planned)
 		planned |= i != number && list->entry[i].planned.tried &&
 			has_same_plan(base, &list->entry[i].config, &list->entry[number].config);
 	return planned;
@@ -113,7 +113,7 @@ static enum status config_plan(struct planner *planner, struct graph *graph, con
 static uint32_t next_to_plan(const struct scenario *base, const struct config_list *list, uint32_t wanted)
 {
 	uint32_t fitting = 0;
-	for (uint32_t i = 0; i < list->entries && fitting < wanted; i++) {
+	FOR_WHILE(i, list->entries, fitting < wanted) {
 		const struct config_entry *entry = &list->entry[i];
 		if (!entry->planned.tried && config_has_plan(&entry->config) && !is_planned(base, list, i))
 			return entry->fits || list->fitting == 0 ? i : NONE;

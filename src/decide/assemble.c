@@ -353,7 +353,7 @@ static struct plan *plan_ranks(
 	struct plan *best = NULL;
 	bool limited = false;
 	enum status status = by_rank ? error_set(error, OK) : fail_memory(error);
-	for (uint32_t r = 0; r < pipelined->ranks && status == OK; r++) {
+	FOR_WHILE(r, pipelined->ranks, status == OK) {
 		if (pipelined->rank[r].alike != r && r != wanted)
 			continue;
 		struct graph *graph = graph_of_rank(transformed, planning->scenario, r, error);

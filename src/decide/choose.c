@@ -124,10 +124,10 @@ static bool choose_plan_wish(
 static bool choose_has_seen(const struct choosing *choosing, const struct sharding *sharding)
 {
 	bool seen = false;
-	for (uint32_t i = 0; i < choosing->seens && !seen; i++) {
+	FOR_WHILE(i, choosing->seens, !seen) {
 		struct sharded *sharded = choosing->seen[i];
 		seen = sharding_equal(&sharded->shared->units, &sharded->sharding, sharding);
-		for (uint32_t k = 0; k < sharded->rivals && !seen; k++)
+		FOR_WHILE(k, sharded->rivals, !seen)
 			seen = sharding_equal(&sharded->shared->units, &sharded->rival[k], sharding);
 	}
 	return seen;

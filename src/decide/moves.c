@@ -178,7 +178,7 @@ static bool try_singles(struct climb *climb)
 {
 	bool any = false;
 	FOR(i, climb->decisions)
-		for (uint32_t k = 0; k < climb->decision[i].options && !ends(climb); k++) {
+		FOR_WHILE(k, climb->decision[i].options, !ends(climb)) {
 			struct sharding next;
 			if (sharding_copy(climb->units, &climb->at, &next) != OK) {
 				fail_memory(climb->planning.error);
@@ -242,8 +242,7 @@ enum status moves_find(const struct planning *planning, const struct plan *const
 	climb.best = plan_needs(best) <= climb.budget ? plan_step_time(best) : INT64_MAX;
 	climb.planning.stage = &climb.stage;
 	climb.stage.store = store_new();
-	if (!climb.stage.store)
-		return fail_memory(planning->error);
+	NEEDED(planning->error, climb.stage.store);
 	store_begin(climb.stage.store, MOVE_STORE, planning->stage->control->cancel);
 	for (uint32_t i = 0; i <= starts && status == OK && planning->error->status != CANCELLED; i++) {
 		const struct plan *from = start[i % starts];

@@ -32,8 +32,7 @@ static struct plan *planner_take_bound(struct stage_context *stage, struct plan 
 	enum status status = plan->limited || proof_closed(&plan->ordered->result.proof) ? LIMIT : OK;
 	OWN(scenario) best;
 	scenario_init(&best);
-	if (status == OK)
-		status = scenario_copy(&best, &plan->scenario) == OK ? OK : fail_memory(error);
+	THEN(status, scenario_copy(&best, &plan->scenario) == OK ? OK : fail_memory(error));
 	enum order_strategy order = scenario_order(&best);
 	if (best.value[K_effort] > 1 && plan->graph->ops > PROVED_OPS && order != ORDER_BEST && order != ORDER_FAST)
 		best.value[K_effort] = 1;

@@ -209,8 +209,7 @@ enum status figure_draw(const char *content, const char *format, FILE *stream, s
 		!(height >= 1 && height <= SIZE_MOST))
 		return refuse(error, "not a figure: the first line has no size");
 	FILE *memory = text_stream(&picture, &length);
-	if (!memory)
-		return fail_memory(error);
+	NEEDED(error, memory);
 	enum status status = draw_surface(&drawing, width, height, format, memory, error);
 	if (fclose(memory) != 0 && status == OK)
 		status = fail_memory(error);

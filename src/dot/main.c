@@ -40,8 +40,7 @@ static enum status render(Agraph_t *dot, const char *engine, const char *format,
 	size_t length = 0;
 	open_no_files();
 	GVC_t *context = gvContext();
-	if (!context)
-		return fail_memory(error);
+	NEEDED(error, context);
 	enum status status = OK;
 	if (gvLayout(context, dot, engine) != 0)
 		status = fail(error, LIMIT,
@@ -188,8 +187,7 @@ static enum status draw_native(
 	enum status status = draw_options_of(options->view, TEXT(1024), &draw, error);
 	for (int round = 0; round < 2 && status == OK && !*text; round++) {
 		FILE *stream = text_stream(text, length);
-		if (!stream)
-			return fail_memory(error);
+		NEEDED(error, stream);
 		status = draw_write(graph, NULL, &draw, stream, &nodes, error);
 		if (fclose(stream) != 0 && status == OK)
 			status = fail_memory(error);
@@ -310,8 +308,7 @@ int main(int argc, char **argv)
 		status = fail_memory(&error);
 	if (status == OK && options.format > OUTPUT_JSON && !picture_whole(format_names[options.format], data, length))
 		status = fail(&error, LIMIT, "Graphviz failed: its picture isn't whole, probably because memory ran out (--memory)");
-	if (status == OK)
-		status = deliver(&options, data, length, &error);
+	THEN(status, deliver(&options, data, length, &error));
 	free(data);
 	guard_expect_end();
 	return dot_main_report(&options, status, &error);

@@ -369,8 +369,7 @@ static enum status canvas_write_list(const struct canvas *canvas, FILE *stream, 
 	char *list = NULL, *picture = NULL;
 	size_t size = 0, length = 0;
 	FILE *text = text_stream(&list, &size);
-	if (!text)
-		return fail_memory(error);
+	NEEDED(error, text);
 	fprintf(text, "tidemark-figure 1 %.0f %.0f\n", canvas->paper.width, canvas->height - canvas->raise);
 	fwrite(canvas->text, 1, canvas->length, text);
 	enum status status = fclose(text) == 0

@@ -93,8 +93,7 @@ char *device_grid_axis_text(const struct grid_axis *axis, char *text, size_t siz
 		PRINT_TO(near, " within a node");
 	else if (axis->near > 1)
 		PRINT_TO(near, ", %u to a node", axis->near);
-	snprintf(text, size, "%s %u%s, %.3g GB/s", axis->name, axis->size, near, (double)axis->rate / 1e9);
-	return text;
+	return printed(text, size, "%s %u%s, %.3g GB/s", axis->name, axis->size, near, (double)axis->rate / 1e9);
 }
 
 enum grid_level device_grid_level(const struct device_grid *grid, int64_t bytes)

@@ -62,8 +62,7 @@ static const char *short_type(const char *type, char *text, size_t size)
 {
 	const char *begin = strncmp(type, "aten.", 5) == 0 ? type + 5 : type;
 	size_t length = begin > type ? strcspn(begin, ".") : strlen(begin);
-	snprintf(text, size, "%.*s", (int)length, begin);
-	return text;
+	return printed(text, size, "%.*s", (int)length, begin);
 }
 
 static const char *draw_bytes_of(int64_t bytes, char text[32])

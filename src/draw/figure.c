@@ -422,7 +422,7 @@ static void timeline_note(const struct plan *plan, char *note, size_t size)
 		peak->part ? peak->part : "");
 	if (plan_bound(plan) > 0)
 		words_add(&words, "; dashed: no order needs less than %s%s",
-			bytes_text(plan_bound(plan), TEXT(32)), plan_is_proved(plan) ? " (reached)" : "");
+			BYTES(plan_bound(plan)), plan_is_proved(plan) ? " (reached)" : "");
 	if (ordered->result.roam.segments)
 		words_add(&words, "; at the bottom: %u segments, grey: halved; ticks: %u branches",
 			ordered->result.roam.segments, ordered->result.roam.branches);
@@ -433,7 +433,7 @@ static enum status figure_host(const struct plan *plan, struct curve *curve)
 {
 	struct host_pool pool = { 0 };
 	enum status status = host_pool_make(plan->graph, plan->ordered->position, 1, &pool);
-	for (uint32_t i = 0; status == OK && i < pool.n; i++)
+	FOR_WHILE(i, pool.n, status == OK)
 		FOR_FROM(at, pool.buffer[i].first, pool.buffer[i].last + 1)
 			if ((curve->live[at] += pool.buffer[i].bytes) > curve->peak) {
 				curve->peak = curve->live[at];
@@ -456,7 +456,7 @@ enum status figure_timeline(const struct plan *plan, const struct plan_time *tim
 		: fail_memory(error);
 	bool there[GROUP_COUNT] = { false };
 	char note[300] = "", name[CANVAS_CUT];
-	for (uint32_t i = 0; status == OK && i < plan->graph->ops; i++)
+	FOR_WHILE(i, plan->graph->ops, status == OK)
 		FOR_INT(group, GROUP_COUNT)
 			there[group] |= thinned->group[i][group] > 0;
 	timeline_note(plan, note, sizeof note);
@@ -464,10 +464,8 @@ enum status figure_timeline(const struct plan *plan, const struct plan_time *tim
 		timeline_limit(plan, plan_peak(plan)));
 	axes.set = set;
 	axes.host = host.peak;
-	if (status == OK)
-		status = figure_over_time(&axes, plan, time) ? OK : fail_memory(error);
-	if (status == OK)
-		status = figure_open_axes(&axes, paper, error);
+	THEN(status, figure_over_time(&axes, plan, time) ? OK : fail_memory(error));
+	THEN(status, figure_open_axes(&axes, paper, error));
 	if (status == OK) {
 		thinned->count = timeline_thin(plan->ordered->live, plan->graph->ops, POINTS_MOST, thinned->keep);
 		figure_draw_title(&axes, figure_subject(plan, name, sizeof name), "peak", plan_peak(plan));
@@ -544,8 +542,7 @@ enum status figure_map(const struct plan *plan, const struct plan_time *time, co
 	struct box box;
 	begin_axes(&axes, plan->graph->ops, paper, plan_arena(plan), timeline_limit(plan, plan_arena(plan)));
 	axes.set = set;
-	if (!figure_over_time(&axes, plan, time))
-		return fail_memory(error);
+	NEEDED(error, figure_over_time(&axes, plan, time));
 	HELD int64_t *at = axes.at;      /* which goes with this block */
 	(void)at;
 	FOR(item, plan->laid_out->items)
@@ -675,7 +672,7 @@ enum status figure_pair(
 	bool roomy = true;
 	FOR(i, curves)
 		roomy &= canvas_text_width(SMALL, curve[i].name) + canvas_text_width(SMALL, ": 99.9 MiB") < span - 4;
-	for (uint32_t i = 0; i < curves && !roomy; i++)
+	FOR_WHILE(i, curves, !roomy)
 		words_add(&note, "%c: %s; ", letters[i], curve[i].name);
 	words_add(&note, "dashed line: the peak");
 	canvas_label(&axes.canvas, EDGE, TOP - 5, ANCHOR_START,
@@ -694,7 +691,7 @@ enum status figure_pair(
 		axis_below(&axes.canvas, axes.left, span, TOP + PLOT, 0, 0, axes.steps, 1, axes.along);
 		FOR_INT(group, GROUP_COUNT) {
 			bool here = false;
-			for (uint32_t k = 0; k < curve[i].ops && !here; k++)
+			FOR_WHILE(k, curve[i].ops, !here)
 				here = curve[i].group[k][group] > 0;
 			there[group] |= here;
 			if (here)

@@ -137,8 +137,7 @@ static const char *figure_time_text(int64_t picoseconds, char *text, size_t size
 	const char *name;
 	int64_t unit = axis_time_unit(picoseconds, &name);
 	double amount = (double)picoseconds / (double)unit;
-	snprintf(text, size, "%.*f %s", amount < 9.995 ? 2 : amount < 99.95 ? 1 : 0, amount, name);
-	return text;
+	return printed(text, size, "%.*f %s", amount < 9.995 ? 2 : amount < 99.95 ? 1 : 0, amount, name);
 }
 
 enum status figure_needs(

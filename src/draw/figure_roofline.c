@@ -107,7 +107,7 @@ static void figure_roofline_legend(struct canvas *canvas, const struct roofline 
 	double width = canvas->paper.width - 2 * EDGE;
 	FOR_INT(limit, LIMIT_COUNT) {
 		bool seen = false;
-		for (uint32_t i = 0; i < roofline->ops && !seen; i++)
+		FOR_WHILE(i, roofline->ops, !seen)
 			seen = roofline->op[i].limit == limit;
 		if (seen)
 			key[keys++] = (struct canvas_key){ time_colours[limit], step_limit_names[limit], SIGN_BOX };

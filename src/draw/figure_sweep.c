@@ -141,8 +141,7 @@ static char *others_text(const struct scene *scene, const struct swept *row, uin
 /* A value in a legend or a caption: the first with its knob. */
 static char *knob_value(const struct sweep_knob *knob, uint32_t value, bool first, char *text, size_t size)
 {
-	snprintf(text, size, "%s%s%s", first ? knob->name : "", first ? ": " : "", knob->value[value]);
-	return text;
+	return printed(text, size, "%s%s%s", first ? knob->name : "", first ? ": " : "", knob->value[value]);
 }
 
 /* Filled where the plan fits its device. */
@@ -319,8 +318,7 @@ enum status figure_pareto(
 	figure_sweep_look(&scene);
 	choose_colours(&scene);
 	struct order *MAKE(order, table->rows);
-	if (!order)
-		return fail_memory(error);
+	NEEDED(error, order);
 	uint32_t count = figure_sweep_sort_rows(&scene, order);
 	enum status status = count ? draw_pareto(&scene, name, paper, order, count, stream, error)
 		: refuse(error, "no scenario has a plan and a time; --view sweep draws memory alone");
@@ -381,7 +379,7 @@ static void figure_sweep_draw_line(
 	for (int marks = 0; marks < 2; marks++, last_x = -1)
 		FOR(value, scene->table->knob[scene->axis].values) {
 			const struct swept *row = NULL;
-			for (uint32_t i = 0; i < scene->table->rows && !row; i++)
+			FOR_WHILE(i, scene->table->rows, !row)
 				if (scene->table->row[i].value[scene->axis] == value &&
 					figure_sweep_line_of(scene, &scene->table->row[i]) == lines->line[k])
 					row = &scene->table->row[i];

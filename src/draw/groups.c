@@ -174,8 +174,7 @@ static uint32_t groups_module_of(const struct drawing *drawing, uint32_t op)
 
 static enum status groups_add_link(struct builder *builder, uint32_t node, uint32_t pred)
 {
-	if (!mem_reserve(&builder->link, &builder->link_room, builder->links + 1, sizeof *builder->link))
-		return fail_memory(builder->error);
+	NEEDED(builder->error, mem_reserve(&builder->link, &builder->link_room, builder->links + 1, sizeof *builder->link));
 	builder->link[builder->links] = (struct chained){ pred, builder->head[node] };
 	builder->head[node] = builder->links++;
 	return OK;
@@ -321,8 +320,7 @@ static enum status groups_measure(struct builder *builder)
 	const struct graph *graph = drawing->graph;
 	const struct plan *plan = drawing->plan;
 	int64_t *most;
-	if (!ROOM(&builder->scratch, most, drawing->nodes))
-		return fail_memory(builder->error);
+	NEEDED(builder->error, ROOM(&builder->scratch, most, drawing->nodes));
 	builder->round++;
 	FOR(node, drawing->nodes) {
 		drawing->node[node].ops = 0;
@@ -392,13 +390,11 @@ static enum status join_edges(struct builder *builder)
 	const struct graph *graph = drawing->graph;
 	size_t most = (size_t)graph->reads.start[graph->ops] + graph->after.start[graph->ops];
 	struct flow *flow;
-	if (!ROOM(&builder->scratch, flow, most))
-		return fail_memory(builder->error);
+	NEEDED(builder->error, ROOM(&builder->scratch, flow, most));
 	uint32_t flows = collect_flows(builder, flow);
 	if (flows)
 		qsort(flow, flows, sizeof *flow, groups_by_ends);
-	if (!ROOM(&drawing->arena, drawing->edge, flows))
-		return fail_memory(builder->error);
+	NEEDED(builder->error, ROOM(&drawing->arena, drawing->edge, flows));
 	FOR(i, flows) {
 		struct draw_edge *edge = drawing->edges ? &drawing->edge[drawing->edges - 1] : NULL;
 		if (!edge || edge->from != flow[i].from || edge->to != flow[i].to) {
@@ -454,8 +450,7 @@ static bool groups_fits(const struct drawing *drawing, uint32_t most)
 static enum status gather_to_fit(struct builder *builder, uint32_t most, uint32_t fold)
 {
 	struct drawing *drawing = builder->drawing;
-	if (!ROOM(&builder->scratch, builder->latest, (size_t)drawing->modules.count * PHASE_COUNT))
-		return fail_memory(builder->error);
+	NEEDED(builder->error, ROOM(&builder->scratch, builder->latest, (size_t)drawing->modules.count * PHASE_COUNT));
 	FOR(i, drawing->modules.count)
 		if (drawing->modules.module[i].depth > drawing->depth)
 			drawing->depth = drawing->modules.module[i].depth;

@@ -21,8 +21,7 @@ static enum status sweep_file_take_value(
 	for (*place = 0; *place < knob->values; ++*place)
 		if (strcmp(knob->value[*place], text) == 0)
 			return OK;
-	if (!mem_reserve(&knob->value, &knob->room, knob->values + 1, sizeof *knob->value))
-		return fail_memory(error);
+	NEEDED(error, mem_reserve(&knob->value, &knob->room, knob->values + 1, sizeof *knob->value));
 	snprintf(knob->value[knob->values++], sizeof *knob->value, "%s", text);
 	return OK;
 }
@@ -74,8 +73,7 @@ static enum status add_row(struct sweep_table *table, json_t *set, struct swept 
 {
 	if (table->rows == SWEEP_ROWS)
 		return refuse(error, "more than %u scenarios", SWEEP_ROWS);
-	if (!mem_reserve(&table->row, &table->room, table->rows + 1, sizeof *table->row))
-		return fail_memory(error);
+	NEEDED(error, mem_reserve(&table->row, &table->room, table->rows + 1, sizeof *table->row));
 	*row = &table->row[table->rows];
 	**row = (struct swept){ .number = table->rows };
 	enum status status = take_set(table, set, *row, error);
@@ -91,7 +89,7 @@ static enum status take_record(struct sweep_table *table, const json_t *record, 
 #undef X
 	};
 	json_t *set = json_object_get(record, "set");
-	const char *state = json_string_value(json_object_get(record, "status"));
+	const char *state = json_text_in(record, "status");
 	struct swept *row;
 	if (!json_is_object(set) || !state)
 		return refuse(error, "is not a line of a sweep, as JSON");
@@ -112,18 +110,18 @@ static void configuration_text(const json_t *record, char *text, size_t size)
 {
 	static const char *const degree[] = { "dp", "tp", "pp", "cp", "ep", "zero", "microbatches" };
 	struct words words = { text, size, 0 };
-	const char *schedule = json_string_value(json_object_get(record, "schedule"));
-	bool piped = json_number_value(json_object_get(record, "pp")) > 1;
+	const char *schedule = json_text_in(record, "schedule");
+	bool piped = json_number_in(record, "pp") > 1;
 	text[0] = '\0';
 	FOR_SIZE(i, COUNT_OF(degree)) {
-		double value = json_number_value(json_object_get(record, degree[i]));
+		double value = json_number_in(record, degree[i]);
 		if (value > (strcmp(degree[i], "zero") == 0 ? 0 : 1))
 			words_add(&words, "%s%s%.0f", *text ? " " : "", *degree[i] == 'm' ? "mb" : degree[i], value);
 	}
 	if (piped && schedule)
 		words_add(&words, " %s", schedule);
 	if (piped && schedule && strcmp(schedule, "interleaved") == 0)
-		words_add(&words, " %.0f", json_number_value(json_object_get(record, "chunks")));
+		words_add(&words, " %.0f", json_number_in(record, "chunks"));
 }
 
 /* Frees set. memory: the object with the bytes, and their key. */
@@ -133,7 +131,7 @@ static enum status take_row(struct sweep_table *table, json_t *set, const json_t
 	enum status status = add_row(table, set, row, error);
 	json_decref(set);
 	TRY(status);
-	(*row)->fits = json_is_true(json_object_get(record, "fits"));
+	(*row)->fits = json_true_in(record, "fits");
 	TRY(sweep_file_number(memory, key, &(*row)->bytes, error));
 	return sweep_file_number(record, "step_seconds", &(*row)->seconds, error);
 }
@@ -147,7 +145,7 @@ static enum status take_configuration(struct sweep_table *table, const json_t *r
 		{ "overhead", PART_CONTEXT }
 	};
 	const json_t *worst = json_object_get(record, "worst_rank");
-	const char *recompute = json_string_value(json_object_get(record, "recompute"));
+	const char *recompute = json_text_in(record, "recompute");
 	struct swept *row;
 	char text[64];
 	configuration_text(record, text, sizeof text);
@@ -178,8 +176,8 @@ static enum status take_way(struct sweep_table *table, const json_t *way, const 
 {
 	char text[64] = "";
 	struct words words = { text, sizeof text, 0 };
-	const char *results = json_string_value(json_object_get(way, "changes"));
-	const char *model = json_string_value(json_object_get(way, "model"));
+	const char *results = json_text_in(way, "changes");
+	const char *model = json_text_in(way, "model");
 	const json_t *word;
 	size_t i;
 	struct swept *row;
@@ -274,8 +272,7 @@ enum status sweep_file_read(const char *path, struct sweep_table *table, struct 
 	unsigned number = 1;
 	bool whole = false;
 	*table = (struct sweep_table){ .rows_are = "scenario" };
-	if (status == OK)
-		status = take_whole(table, text, size, &whole, error);
+	THEN(status, take_whole(table, text, size, &whole, error));
 	for (size_t at = 0; status == OK && !whole && at < size; number++) {
 		const char *end = memchr(text + at, '\n', size - at);
 		size_t length = end ? (size_t)(end - text) - at : size - at;
@@ -288,7 +285,7 @@ enum status sweep_file_read(const char *path, struct sweep_table *table, struct 
 	mem_free(text);
 	if (status == OK && table->rows > 0)
 		qsort(table->row, table->rows, sizeof *table->row, sweep_file_by_number);
-	for (uint32_t k = 0; status == OK && k < table->knobs; k++)
+	FOR_WHILE(k, table->knobs, status == OK)
 		status = sort_values(table, k, error);
 	return status == OK && table->rows == 0 ? refuse(error, "has no line of a sweep") : status;
 }

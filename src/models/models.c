@@ -274,8 +274,7 @@ struct graph *model_build(const char *name, const struct model_config *config, s
 		builders[config->family](&model);
 		build_finish(&model.build);
 		status = model.build.status;
-		if (status == OK)
-			status = models_describe(model.build.draft, name, config);
+		THEN(status, models_describe(model.build.draft, name, config));
 		if (status == BAD_INPUT)
 			refuse(error, "a tensor of this model is larger than 2^60 bytes");
 		else if (status != OK)

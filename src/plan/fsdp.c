@@ -38,7 +38,7 @@ static enum status find_units(struct fsdp *fsdp)
 {
 	struct names index = { 0 };
 	enum status status = OK;
-	for (uint32_t op = 0; op < fsdp->graph->ops && status == OK; op++) {
+	FOR_WHILE(op, fsdp->graph->ops, status == OK) {
 		const char *module = fsdp->graph->op[op].module;
 		size_t length = module_layer_length(module);
 		const char *name = length ? arena_text(fsdp->arena, module, length) : NULL;
@@ -59,12 +59,12 @@ static uint32_t fsdp_unit_of(const struct fsdp *fsdp, uint32_t op)
 
 static uint32_t only_read(const struct graph *graph, uint32_t op)
 {
-	return csr_length(&graph->reads, op) == 1 ? graph->reads.item[graph->reads.start[op]] : NONE;
+	return csr_length(&graph->reads, op) == 1 ? csr_at(&graph->reads, op, 0) : NONE;
 }
 
 static uint32_t only_write(const struct graph *graph, uint32_t op)
 {
-	return csr_length(&graph->writes, op) == 1 ? graph->writes.item[graph->writes.start[op]] : NONE;
+	return csr_length(&graph->writes, op) == 1 ? csr_at(&graph->writes, op, 0) : NONE;
 }
 
 /* A collective of that kind, COLLECTIVE_KINDS for any, reads one tensor and writes another: their storages. */
@@ -171,8 +171,8 @@ static uint32_t master_of(const struct graph *graph, uint32_t parameter)
 		if (graph->op[op].phase != PHASE_UPDATE || csr_length(&graph->touches, op) != 2 ||
 			graph->inplace_start[op] == graph->inplace_start[op + 1])
 			continue;
-		uint32_t first = graph->touches.item[graph->touches.start[op]],
-				 other = first != parameter ? first : graph->touches.item[graph->touches.start[op] + 1];
+		uint32_t first = csr_at(&graph->touches, op, 0),
+				 other = first != parameter ? first : csr_at(&graph->touches, op, 1);
 		if (graph->tensor[graph->inplace[graph->inplace_start[op]].in].storage == parameter &&
 			graph->storage[other].kind == KIND_OPTIMIZER &&
 			fsdp_bytes_of(graph, other) > fsdp_bytes_of(graph, parameter))

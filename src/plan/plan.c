@@ -58,11 +58,8 @@ int64_t plan_extra_time(const struct plan *plan)
 
 char *plan_gain_text(const struct plan *plan, char *text, size_t size)
 {
-	char program[32], planned[32];
-	bytes_text(plan->ordered->program_peak, program, sizeof program);
-	snprintf(text, size, "program order %.3f ms, %s; planned %.3f ms, %s", (double)plan->program_time * 1e-9, program,
-		(double)plan->speed.time * 1e-9, bytes_text(plan_peak(plan), planned, sizeof planned));
-	return text;
+	return printed(text, size, "program order %.3f ms, %s; planned %.3f ms, %s", (double)plan->program_time * 1e-9,
+		BYTES(plan->ordered->program_peak), (double)plan->speed.time * 1e-9, BYTES(plan_peak(plan)));
 }
 
 #define CONTRADICTED "no proof: the file's own peak is below what this graph needs, so it isn't the whole step"

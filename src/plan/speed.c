@@ -50,7 +50,7 @@ static double ideal_time(
 static int64_t plan_speed_samples_of(const struct graph *graph, const struct tensor *input)
 {
 	bool flat = true;
-	for (uint32_t t = 0; t < graph->tensors && flat; t++)
+	FOR_WHILE(t, graph->tensors, flat)
 		flat = graph->tensor[t].dims < 2;
 	return !input ? 0 : graph->about.batch > 0 ? graph->about.batch : !flat ? input->shape[0] : 1;
 }

@@ -69,8 +69,7 @@ static enum status timetable_of_ranks(const struct plan *plan, struct timetable 
 	int64_t *MAKE(kept, 3 * (size_t)pieces + ranks), *weight = kept + pieces,
 			*between = weight + pieces, *none = between + pieces;
 	struct pipeline pipeline = pipelined_pipeline(pipelined);
-	if (!kept)
-		return fail_memory(error);
+	NEEDED(error, kept);
 	FOR(k, pieces) {
 		kept[k] = pipelined->piece[k].kept;
 		weight[k] = pipelined->piece[k].kept_weight;
@@ -78,7 +77,7 @@ static enum status timetable_of_ranks(const struct plan *plan, struct timetable 
 	}
 	struct timetable_bytes bytes = { none, none, kept, weight, between };
 	enum status status = timetable_build(&pipeline, &bytes, pipelined->time - pipelined->timing.time, timetable, error);
-	for (uint32_t r = 0; status == OK && r < ranks; r++) {
+	FOR_WHILE(r, ranks, status == OK) {
 		const struct pipeline_rank *rank = &pipelined->rank[r];
 		int64_t rest = (plan->by_rank ? plan->by_rank[r].peak : rank->peak) - timetable_peak(timetable, r);
 		int64_t fixed = rank->parameters + rank->optimizer + rank->inputs + rank->gradients;

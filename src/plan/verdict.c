@@ -147,8 +147,7 @@ static const char *verdict_bytes(int64_t bytes, const struct scale *scale, char 
 {
 	if (*scale->name == '\0')
 		return bytes_text(bytes, text, size);
-	snprintf(text, size, "%.*f", scale->bytes < 2 ? 0 : 2, (double)bytes / scale->bytes);
-	return text;
+	return printed(text, size, "%.*f", scale->bytes < 2 ? 0 : 2, (double)bytes / scale->bytes);
 }
 
 char *verdict_plan_text(const struct verdict *verdict, char *text, size_t size)
@@ -158,11 +157,10 @@ char *verdict_plan_text(const struct verdict *verdict, char *text, size_t size)
 	struct scale scale = verdict_scale(verdict);
 	char needed[32], cap[32];
 	verdict_bytes(verdict->needed, &scale, needed, sizeof needed);
-	snprintf(text, size, "%s %s%s%s%s%s%s%s", words[verdict->fits], needed, verdict->cap < 0 ? "" : " of ",
+	return printed(text, size, "%s %s%s%s%s%s%s%s", words[verdict->fits], needed, verdict->cap < 0 ? "" : " of ",
 		verdict->cap < 0 ? "" : verdict_bytes(verdict->cap, &scale, cap, sizeof cap), scale.name,
 		verdict->state_first ? ", the optimizer's state made first" : "", verdict->guess ? ", a guess" : "",
 		verdict->cap < 0 ? ", no limit" : "");
-	return text;
 }
 
 static char *verdict_allocator_text(const struct verdict *verdict, char *text, size_t size)
@@ -195,7 +193,6 @@ char *verdict_text(const struct verdict *verdict, char *text, size_t size)
 {
 	char excess[VERDICT_TEXT];
 	verdict_excess_text(verdict, excess, sizeof excess);
-	snprintf(text, size, "%s%s%s (%s)", verdict_plan_text(verdict, TEXT(VERDICT_TEXT)), *excess ? ", " : "", excess,
+	return printed(text, size, "%s%s%s (%s)", verdict_plan_text(verdict, TEXT(VERDICT_TEXT)), *excess ? ", " : "", excess,
 		verdict_allocator_text(verdict, TEXT(VERDICT_TEXT)));
-	return text;
 }

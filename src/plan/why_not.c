@@ -121,8 +121,7 @@ void plan_find_why_not(struct plan *plan, const struct rules *rules)
 
 char *why_not_text(const struct why_not *why, char *text, size_t size)
 {
-	snprintf(text, size, "no order%s needs less than %s: %swhile %s runs, there are %s. %s",
+	return printed(text, size, "no order%s needs less than %s: %swhile %s runs, there are %s. %s",
 		why->reruns ? " with any recomputation" : "", BYTES(why->least), why->planned ? "in this one, " : "", why->op,
 		why->holds, why->advice);
-	return text;
 }

@@ -76,7 +76,7 @@ static void write_phases(const struct card *card, FILE *stream)
 		fprintf(stream, "%sno ops", between);
 	fputs(card->phase[PHASE_BACKWARD] || card->unphased ? "" : "; no backward pass", stream);
 	if (card->state)
-		fprintf(stream, "; optimizer state %s", bytes_text(card->state, TEXT(32)));
+		fprintf(stream, "; optimizer state %s", BYTES(card->state));
 	else
 		fputs("; no optimizer state", stream);
 	fprintf(stream, "; %s", card->devices == 1 ? "one device" : "");
@@ -196,10 +196,8 @@ void card_json(const struct graph *graph, struct json *json)
 	struct card card = card_of(graph);
 	json_open_object(json, "input");
 	json_write_text(json, "format", card.format);
-	if (card.version)
-		json_write_text(json, "version", card.version);
-	if (graph->source)
-		json_write_text(json, "source", graph->source);
+	json_write_known(json, "version", card.version);
+	json_write_known(json, "source", graph->source);
 	json_write_integer(json, "sizes_known", card.known);
 	json_write_integer(json, "sizes_inferred", card.inferred);
 	json_write_integer(json, "sizes_missing", card.missing);
@@ -211,18 +209,13 @@ void card_json(const struct graph *graph, struct json *json)
 	json_write_integer(json, "optimizer_bytes", card.state);
 	json_write_integer(json, "devices", card.devices);
 	json_open_array(json, "assumed");
-	if (graph->about.synthesised)
-		json_write_text(json, NULL, graph->about.synthesised);
+	json_write_known(json, NULL, graph->about.synthesised);
 	json_write_lines(json, intake->assumed ? intake->assumed : "");
 	json_close(json);
-	if (intake->peak)
-		json_write_integer(json, "own_peak_bytes", intake->peak);
-	if (intake->peak_by)
-		json_write_text(json, "own_peak_by", intake->peak_by);
-	if (intake->grows)
-		json_write_text(json, "grows", intake->grows);
+	json_write_some(json, "own_peak_bytes", intake->peak);
+	json_write_known(json, "own_peak_by", intake->peak_by);
+	json_write_known(json, "grows", intake->grows);
 	const char *advice = advice_of(intake, &card);
-	if (advice)
-		json_write_text(json, "advice", advice);
+	json_write_known(json, "advice", advice);
 	json_close(json);
 }

@@ -74,8 +74,7 @@ static enum status launch_read_yaml(const char *text, FILE *flat, struct error *
 	yaml_parser_t parser;
 	struct launch_tree tree = { .flat = flat };
 	enum status status = OK;
-	if (!yaml_parser_initialize(&parser))
-		return fail_memory(error);
+	NEEDED(error, yaml_parser_initialize(&parser));
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text, strlen(text));
 	if (!yaml_parser_load(&parser, &tree.document)) {
 		status = parser.error == YAML_MEMORY_ERROR ? fail_memory(error)
@@ -111,8 +110,7 @@ static enum status launch_read_toml(const char *text, FILE *flat, struct error *
 	size_t size = strlen(text) * 2 + 8;
 	const char *blank = "";
 	char *yaml = mem_alloc(size, 1);
-	if (!yaml)
-		return fail_memory(error);
+	NEEDED(error, yaml);
 	struct words words = { yaml, size, 0 };
 	for (const char *at = text; *at; at += *at == '\n') {
 		at += strspn(at, " \t");
@@ -201,8 +199,7 @@ static enum status launch_read_text(struct launch *launch, char *text, int64_t d
 		return launch_read_knobs(launch, text);
 	char *request;
 	FILE *stream = text_stream(&request, &size);
-	if (!stream)
-		return fail_memory(error);
+	NEEDED(error, stream);
 	struct python_text said = { 0 };
 	fprintf(stream, "read %lld %s%s\n", (long long)devices, yaml ? "yaml" : table ? "table" : "options",
 		strstr(text, "--") ? " --" : "");
@@ -239,8 +236,7 @@ enum status launch_write(const struct launch *launch, FILE *stream, struct error
 	char *request;
 	struct python_text said = { 0 };
 	FILE *asks = text_stream(&request, &size);
-	if (!asks)
-		return fail_memory(error);
+	NEEDED(error, asks);
 	fprintf(asks, "write %s\n", launcher_ids[launch->launcher]);
 	FOR_INT(slot, LAUNCH_SLOT_COUNT)
 		if (*launch->value[slot])

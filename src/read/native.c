@@ -66,8 +66,7 @@ static enum status read_native_fill(struct reader *reader)
 		}
 		size_t capacity = reader->capacity ? reader->capacity * 2 : 1 << 16;
 		char *buffer = mem_resize(reader->buffer, capacity + 1, 1); /* one spare, to end the last line */
-		if (!buffer)
-			return fail_memory(reader->error);
+		NEEDED(reader->error, buffer);
 		reader->buffer = buffer;
 		reader->capacity = capacity;
 	}

@@ -1,7 +1,7 @@
 /* plan_file.h: plan files as JSON. */
 #pragma once
 
-#include <jansson.h>
+#include "src/base/json.h"
 
 #include "input.h"
 

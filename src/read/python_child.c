@@ -66,8 +66,7 @@ static enum status python_child_run(const struct python_job *job, struct child_r
 	size_t count = 6;
 	TRY(python_child_find(path, sizeof path, error));
 	char *types = python_child_types();
-	if (!types)
-		return fail_memory(error);
+	NEEDED(error, types);
 	arguments[count++] = types;
 	PRINT_TO(graph, "--graph=%u", options->graph);
 	arguments[count++] = graph;

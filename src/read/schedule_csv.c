@@ -88,8 +88,7 @@ static enum status add_cell(struct reader *reader, const struct cell *cell)
 {
 	if (reader->cells == CELLS_MOST)
 		return wrong_here(reader, "more than 16 million passes: ");
-	if (!mem_reserve(&reader->cell, &reader->room, reader->cells + 1, sizeof *reader->cell))
-		return fail_memory(reader->error);
+	NEEDED(reader->error, mem_reserve(&reader->cell, &reader->room, reader->cells + 1, sizeof *reader->cell));
 	reader->cell[reader->cells++] = *cell;
 	reader->stages = cell->stage >= reader->stages ? cell->stage + 1 : reader->stages;
 	reader->microbatches = cell->microbatch >= reader->microbatches ? cell->microbatch + 1 : reader->microbatches;
@@ -182,8 +181,7 @@ static enum status schedule_csv_read_rows(struct reader *reader)
 			break;
 		if (reader->ranks == RANKS_MOST)
 			return wrong_at(reader, reader->line, 1, "more than 4096 ranks", "");
-		if (!mem_reserve(&reader->row_end, &reader->row_room, reader->ranks + 1, sizeof *reader->row_end))
-			return fail_memory(reader->error);
+		NEEDED(reader->error, mem_reserve(&reader->row_end, &reader->row_room, reader->ranks + 1, sizeof *reader->row_end));
 		reader->row_end[reader->ranks++] = reader->cells;
 	}
 	return OK;
@@ -323,8 +321,7 @@ static enum status schedule_csv_play(struct reader *reader)
 	const struct pipeline_order *order = &reader->csv->order;
 	struct pipeline_plan plan;
 	int64_t *unit;
-	if (!ROOM(&reader->csv->arena, unit, reader->stages))
-		return fail_memory(reader->error);
+	NEEDED(reader->error, ROOM(&reader->csv->arena, unit, reader->stages));
 	struct pipeline pipeline = { .schedule = SCHEDULE_FILE,
 		.ranks = order->ranks,
 		.chunks = order->chunks,
@@ -360,8 +357,7 @@ static enum status schedule_csv_read_all(struct reader *reader)
 		return refuse(reader->error, "%u stages and %u microbatches are at least %llu passes, but there are %u",
 			reader->stages, reader->microbatches, (unsigned long long)(2 * cells), reader->cells);
 	HELD uint8_t *MAKE(done, cells);
-	if (!done)
-		return fail_memory(reader->error);
+	NEEDED(reader->error, done);
 	TRY(schedule_csv_check_passes(reader, done));
 	TRY(list_slots(reader));
 	return schedule_csv_play(reader);

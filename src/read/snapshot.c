@@ -20,8 +20,7 @@ static enum status snapshot_lists(
 	struct buffers *buffers = &csv->buffers;
 	int64_t *list[LISTS], says = (int64_t)json_array_size(json_object_get(snapshot->head, "says"));
 	FOR_INT(i, LISTS) {
-		if (!ROOM(&csv->arena, list[i], n + 1))
-			return fail_memory(error);
+		NEEDED(error, ROOM(&csv->arena, list[i], n + 1));
 		memcpy(list[i], text + (size_t)i * n * sizeof **list, n * sizeof **list);
 	}
 	buffers->n = (uint32_t)n;
@@ -44,7 +43,7 @@ static void snapshot_clean(const json_t *places)
 	size_t i;
 	json_t *place;
 	json_array_foreach(places, i, place) {
-		const char *text = json_string_value(json_object_get(place, "place"));
+		const char *text = json_text_in(place, "place");
 		json_object_set_new(place, "place", json_string(text_clean(text ? text : "", TEXT(800))));
 	}
 }
@@ -56,8 +55,8 @@ enum status snapshot_take(
 	json_memory_failed();
 	json_t *head = snapshot->head = end ? json_loadb(text, (size_t)(end - text), 0, NULL) : NULL;
 	const json_t *said = json_object_get(head, "said");
-	int64_t events = json_integer_value(json_object_get(said, "events"));
-	int64_t buffers = json_integer_value(json_object_get(said, "buffers"));
+	int64_t events = json_integer_in(said, "events");
+	int64_t buffers = json_integer_in(said, "buffers");
 	size_t left = end ? length - (size_t)(end + 1 - text) : 0;
 	if (json_memory_failed())
 		return fail_memory(error);
@@ -66,8 +65,8 @@ enum status snapshot_take(
 		return snapshot_bad(error);
 	snapshot_clean(json_object_get(said, "peak_places"));
 	snapshot->events = (uint32_t)events;
-	snapshot->peak = json_integer_value(json_object_get(said, "allocated_bytes"));
-	snapshot->peak_event = json_integer_value(json_object_get(head, "peak_event"));
+	snapshot->peak = json_integer_in(said, "allocated_bytes");
+	snapshot->peak_event = json_integer_in(head, "peak_event");
 	return snapshot_lists(end + 1, (size_t)buffers, csv, snapshot, error);
 }
 
@@ -79,8 +78,7 @@ enum status snapshot_read(
 	snapshot->number = text.number;
 	if (status == OK && text.list && !(snapshot->devices = arena_text(&csv->arena, text.list, strlen(text.list))))
 		status = fail_memory(error);
-	if (status == OK)
-		status = snapshot_take(text.text, text.length, csv, snapshot, error);
+	THEN(status, snapshot_take(text.text, text.length, csv, snapshot, error));
 	mem_free(text.memory);
 	return status;
 }
@@ -96,8 +94,7 @@ enum status snapshot_rows(struct buffers_csv *csv, struct error *error)
 {
 	static const char header[] = "id,lower,upper,size";
 	const struct buffers *buffers = &csv->buffers;
-	if (!ROOMS(&csv->arena, (size_t)buffers->n + 1, csv->row, csv->id))
-		return fail_memory(error);
+	NEEDED(error, ROOMS(&csv->arena, (size_t)buffers->n + 1, csv->row, csv->id));
 	FOR(i, buffers->n) {
 		char text[ROW_MOST];
 		int id = PRINT_TO(text, "%" PRIu32, i);
@@ -105,8 +102,7 @@ enum status snapshot_rows(struct buffers_csv *csv, struct error *error)
 			snprintf(text + id, sizeof text - (size_t)id, ",%" PRId64 ",%" PRId64 ",%" PRId64, buffers->lower[i],
 				buffers->upper[i], buffers->size[i]);
 		char *row = arena_text(&csv->arena, text, (size_t)length);
-		if (!row)
-			return fail_memory(error);
+		NEEDED(error, row);
 		csv->row[i] = (struct slice){ row, (size_t)length };
 		csv->id[i] = (struct slice){ row, (size_t)id };
 	}

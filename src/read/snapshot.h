@@ -4,7 +4,7 @@
  * snapshot_graph.c makes a trace a graph. */
 #pragma once
 
-#include <jansson.h>
+#include "src/base/json.h"
 
 #include "dot_child.h"
 #include "src/read/problems/buffers_csv.h"

@@ -123,7 +123,7 @@ static enum status snapshot_graph_add_tensor(
 	char name[40];
 	int64_t bytes = count == 1 ? buffers->size[*buffer] : 0,
 			address = count == 1 && making->placed ? buffers->hint[*buffer] : -1;
-	for (uint32_t i = 0; i < count && count > 1; i++)
+	FOR_WHILE(i, count, count > 1)
 		bytes += align_up(buffers->size[buffer[i]], SNAPSHOT_ALIGNMENT);
 	count == 1 ? PRINT_TO(name, "b%" PRIu32, *buffer)
 		: PRINT_TO(name, "b%" PRIu32 "+%" PRIu32, *buffer, count - 1);
@@ -157,7 +157,7 @@ static enum status add_together(struct making *making, uint64_t *item, uint32_t 
 	uint32_t *MAKE(together, count), held = 0;
 	enum status status = together ? OK : fail_memory(making->error);
 	qsort(item, count, sizeof *item, snapshot_graph_by_number);
-	for (uint32_t i = 0; i < count && status == OK; i++) {
+	FOR_WHILE(i, count, status == OK) {
 		uint32_t buffer = (uint32_t)item[i], last = (uint32_t)(item[i] >> 32);
 		if (buffers->lower[buffer] <= peak && peak < buffers->upper[buffer])
 			status = snapshot_graph_add_tensor(making, &buffer, 1, op, last);
@@ -179,8 +179,7 @@ static enum status snapshot_graph_add_group(struct making *making, const uint32_
 	int64_t end = op == NONE ? 0 : op + 1 < making->ops ? making->event[op + 1] : making->snapshot->events;
 	uint64_t *MAKE(item, count);
 	uint32_t kept = 0;
-	if (!item)
-		return fail_memory(making->error);
+	NEEDED(making->error, item);
 	FOR(i, count)
 		if (op == NONE || !snapshot_within(&making->csv->buffers, making->snapshot, buffer[i], end))
 			item[kept++] = (uint64_t)snapshot_graph_last_of(making, buffer[i], op) << 32 | buffer[i];
@@ -232,7 +231,7 @@ static enum status snapshot_graph_make(struct making *making)
 
 static const char *snapshot_graph_text(const struct making *making, const char *key)
 {
-	return json_string_value(json_object_get(making->snapshot->head, key));
+	return json_text_in(making->snapshot->head, key);
 }
 
 static enum status snapshot_graph_describe(struct making *making)
@@ -253,7 +252,7 @@ static enum status snapshot_graph_describe(struct making *making)
 							   .assumed = assumed,
 							   .peak = making->snapshot->peak,
 							   .peak_by = snapshot_graph_text(making, "peak_by"),
-							   .grows = json_string_value(json_object_get(said, "grows")),
+							   .grows = json_text_in(said, "grows"),
 							   .segments = snapshot_graph_text(making, "segments"),
 							   .caching = { making->caching[0], making->caching[1] },
 							   .advice = "tidemark layout FILE plans the same buffers alone and names the places in "
@@ -267,8 +266,7 @@ static enum status simulate_allocator(struct making *making)
 	bool joined = making->groups->groups < making->groups->allocs;
 	struct allocated allocated;
 	for (int expandable = 0; expandable < 2 && joined; expandable++) {
-		if (!layout_holds(&making->csv->buffers, expandable, -1, &allocated))
-			return fail_memory(making->error);
+		NEEDED(making->error, layout_holds(&making->csv->buffers, expandable, -1, &allocated));
 		making->caching[expandable] = allocated.reserved;
 	}
 	return OK;
@@ -278,8 +276,7 @@ static enum status snapshot_graph_draft(struct making *making)
 {
 	making->draft = draft_new();
 	MAKE(making->event, (size_t)making->groups->groups + 1);
-	if (!making->draft || !making->event)
-		return fail_memory(making->error);
+	NEEDED(making->error, making->draft && making->event);
 	TRY(simulate_allocator(making));
 	TRY(snapshot_graph_make(making));
 	return snapshot_graph_describe(making);

@@ -59,17 +59,13 @@ static bool is_set(const struct listing *listing, enum knob_id knob)
 
 static void add_memory(struct listing *listing)
 {
-	char sheet[32] = "", counted[40] = "any", reserve[32];
-	int64_t left = scenario_reserve(listing->scenario), preset = listing->preset.machine.memory;
-	if (listing->sheet.machine.memory >= 0)
-		bytes_text(listing->sheet.machine.memory, sheet, sizeof sheet);
-	if (listing->machine.memory >= 0)
-		bytes_text(listing->machine.memory, counted, sizeof counted);
-	bytes_text(left, reserve, sizeof reserve);
+	int64_t on_sheet = listing->sheet.machine.memory, memory = listing->machine.memory;
+	const char *sheet = on_sheet >= 0 ? BYTES(on_sheet) : "", *counted = memory >= 0 ? BYTES(memory) : "any",
+			   *reserve = BYTES(scenario_reserve(listing->scenario));
 	if (is_set(listing, K_memory))
 		device_figures_add(
 			listing, "memory for the plan", sheet, counted, "the knob memory, less the knob reserve (%s)", reserve);
-	else if (preset < 0)
+	else if (listing->preset.machine.memory < 0)
 		device_figures_add(listing, "memory for the plan", sheet, counted, "no device is set: the knob memory gives a cap");
 	else
 		device_figures_add(listing, "memory for the plan", sheet, counted, "less %s: %s", reserve,
@@ -99,8 +95,7 @@ static void add_software(struct listing *listing)
 /* "257", "1835": three digits, or all before the point. */
 static char *device_figures_number_text(double number, char *text, size_t size)
 {
-	snprintf(text, size, number >= 1000 ? "%.0f" : number < 1 ? "%.2g" : "%.3g", number);
-	return text;
+	return printed(text, size, number >= 1000 ? "%.0f" : number < 1 ? "%.2g" : "%.3g", number);
 }
 
 /* A rate that ops reach by their size. sheet_rate: the data sheet's peak, 0: none; rate: the peak counted with; times:
@@ -218,10 +213,9 @@ static void device_figures_add_link(struct listing *listing, const char *name, c
 
 static void device_figures_add_buffers(struct listing *listing)
 {
-	char counted[40];
 	int64_t bytes = scenario_group_buffers(listing->scenario);
 	bool own = scenario_figure(listing->scenario, FIGURE_BUFFERS) != NULL;
-	bytes_text(bytes, counted, sizeof counted);
+	const char *counted = BYTES(bytes);
 	if (bytes > 0 && !own)
 		device_figures_add(listing, "buffers of a group", "", counted,
 			"%u channels of 12 MiB (NVIDIA/nccl issues 1041 and 1685), for each group of devices that a device talks "

@@ -53,56 +53,38 @@ static bool cuts_no_parameters(const struct scenario *scenario)
 		(scenario->value[K_zero] > 0 || scenario_strategy(scenario) != STRATEGY_ZERO);
 }
 
+#define K(knob) UINT64_C(1) << K_##knob
+#define SPLITS \
+	(K(sp) | K(zero) | K(padding) | K(replicate) | K(reduce_dtype) | K(reshard_after_forward) | K(prefetch) | K(dp) | \
+		K(tp) | K(cp) | K(ep))
+/* Of several rows of a knob the first that holds says why. */
 static const struct row {
-	int knob;
+	uint64_t knobs; /* a bit each */
 	bool (*holds)(const struct scenario *scenario);
 	const char *why;
 } rows[] = {
-	{ K_schedule, has_no_pipeline, "no pipeline (pp=1)" },
-	{ K_chunks, has_no_pipeline, "no pipeline (pp=1)" },
-	{ K_chunks, is_not_interleaved, "only schedule=interleaved cuts ranks into pieces" },
-	{ K_rank, has_no_pipeline, "no pipeline (pp=1)" },
-	{ K_strategy, has_one_device, "the step runs on one device" },
-	{ K_sp, has_one_device, "the step runs on one device" },
-	{ K_zero, has_one_device, "the step runs on one device" },
-	{ K_padding, has_one_device, "the step runs on one device" },
-	{ K_sp, is_not_split, "strategy=none splits nothing" },
-	{ K_zero, is_not_split, "strategy=none splits nothing" },
-	{ K_padding, is_not_split, "strategy=none splits nothing" },
-	{ K_sp, idle_knobs_has_no_tensor_axis, "no tensor parallelism (tp=1)" },
-	{ K_replicate, has_one_device, "the step runs on one device" },
-	{ K_reshard_after_forward, has_one_device, "the step runs on one device" },
-	{ K_prefetch, has_one_device, "the step runs on one device" },
-	{ K_replicate, is_not_split, "strategy=none splits nothing" },
-	{ K_reduce_dtype, has_one_device, "the step runs on one device" },
-	{ K_reduce_dtype, is_not_split, "strategy=none splits nothing" },
-	{ K_reshard_after_forward, is_not_split, "strategy=none splits nothing" },
-	{ K_prefetch, is_not_split, "strategy=none splits nothing" },
-	{ K_reshard_after_forward, cuts_no_parameters, "no parameters are gathered: zero=3 cuts them" },
-	{ K_prefetch, cuts_no_parameters, "no parameters are gathered: zero=3 cuts them" },
-	{ K_dp, has_one_device, "the step runs on one device" },
-	{ K_tp, has_one_device, "the step runs on one device" },
-	{ K_cp, has_one_device, "the step runs on one device" },
-	{ K_ep, has_one_device, "the step runs on one device" },
-	{ K_dp, is_not_split, "strategy=none splits nothing" },
-	{ K_tp, is_not_split, "strategy=none splits nothing" },
-	{ K_cp, is_not_split, "strategy=none splits nothing" },
-	{ K_ep, is_not_split, "strategy=none splits nothing" },
-	{ K_sp, splits_samples_alone, "strategy=data and zero split samples alone (tp=1)" },
-	{ K_effort, plans_by_rule, "order and layout are rules: orders best, fast and roam search, layouts best, dive, roam" },
-	{ K_slack, keeps_its_time, "only strategy=minred and auto trade time for memory" },
-	{ K_reserve, has_no_cap, "no memory limit is set" },
-	{ K_random, is_not_fitted, "only recompute=auto chooses what is recomputed" },
-	{ K_offload, sends_saved_alone,
+	{ K(schedule) | K(chunks) | K(rank), has_no_pipeline, "no pipeline (pp=1)" },
+	{ K(chunks), is_not_interleaved, "only schedule=interleaved cuts ranks into pieces" },
+	{ K(strategy) | SPLITS, has_one_device, "the step runs on one device" },
+	{ SPLITS, is_not_split, "strategy=none splits nothing" },
+	{ K(sp), idle_knobs_has_no_tensor_axis, "no tensor parallelism (tp=1)" },
+	{ K(reshard_after_forward) | K(prefetch), cuts_no_parameters, "no parameters are gathered: zero=3 cuts them" },
+	{ K(sp), splits_samples_alone, "strategy=data and zero split samples alone (tp=1)" },
+	{ K(effort), plans_by_rule,
+		"order and layout are rules: orders best, fast and roam search, layouts best, dive, roam" },
+	{ K(slack), keeps_its_time, "only strategy=minred and auto trade time for memory" },
+	{ K(reserve), has_no_cap, "no memory limit is set" },
+	{ K(random), is_not_fitted, "only recompute=auto chooses what is recomputed" },
+	{ K(offload), sends_saved_alone,
 		"only recompute=auto chooses what waits in the host; offload=states sends the optimizer state" },
-	{ K_order, has_no_time, "nothing runs beside computation: this is order=best" },
-	{ K_order, has_ranks, "orders for time aren't sought in a pipeline's ranks: this is order=auto" },
+	{ K(order), has_no_time, "nothing runs beside computation: this is order=best" },
+	{ K(order), has_ranks, "orders for time aren't sought in a pipeline's ranks: this is order=auto" },
 };
 
 const char *knob_idle(const struct scenario *scenario, int knob)
 {
 	FOR(i, COUNT_OF(rows))
-		if (rows[i].knob == knob && rows[i].holds(scenario))
+		if (rows[i].knobs >> knob & 1 && rows[i].holds(scenario))
 			return rows[i].why;
 	return NULL;
 }

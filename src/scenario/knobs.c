@@ -278,18 +278,15 @@ char *knob_text(enum knob_id id, int64_t value, char *text, size_t size)
 		return text;
 	}
 	if (value == KNOB_GIVEN && knob->words) {
-		snprintf(text, size, "%s", knob->words);
-		return text;
+		return printed(text, size, "%s", knob->words);
 	}
 	/* The largest unit that divides the value: what is printed is read back exactly. */
 	const struct scale *unit = knobs_units_of(knob->type);
 	for (; unit && unit->name; unit++)
 		if (value && value % (int64_t)unit->scale == 0) {
-			snprintf(text, size, "%" PRId64 "%s", value / (int64_t)unit->scale, unit->name);
-			return text;
+			return printed(text, size, "%" PRId64 "%s", value / (int64_t)unit->scale, unit->name);
 		}
-	snprintf(text, size, "%" PRId64, value);
-	return text;
+	return printed(text, size, "%" PRId64, value);
 }
 
 int64_t knob_step(enum knob_id id, int64_t value, int direction)

@@ -440,8 +440,7 @@ enum status scenario_pin(struct scenario *scenario, const char *text, struct err
 {
 	char *copy = copy_text(text), *words[WORDS_MAX];
 	struct pin pin;
-	if (!copy)
-		return fail_memory(error);
+	NEEDED(error, copy);
 	int count = scenario_split(copy, words);
 	enum status status;
 	if (count < 0 || !pin_parse(words, count, &pin)) {

@@ -51,7 +51,7 @@ static enum status scenario_line_file(struct scenario *scenario, const char *pat
 	char notes[sizeof error->text] = "";
 	struct words words = { notes, sizeof notes, 0 };
 	enum status status = launch_read(&launch, path, scenario->value[K_devices], error);
-	for (uint32_t i = 0; i < launch.lines && status == OK; i++) {
+	FOR_WHILE(i, launch.lines, status == OK) {
 		const struct error *said = &launch.line[i].said;
 		if (launch.line[i].note)
 			words_add(&words, "%s; ", said->text);

@@ -319,8 +319,7 @@ static enum status transform_read_pins(
 {
 	uint32_t *layer, *resident, *offload;
 	const char **type;
-	if (!ROOMS(arena, job->scenario->pins, layer, resident, offload, type))
-		return fail_memory(job->error);
+	NEEDED(job->error, ROOMS(arena, job->scenario->pins, layer, resident, offload, type));
 	FOR(i, job->scenario->pins) {
 		const struct pin *pin = &job->scenario->pin[i];
 		unsigned long number = pin->kind == PIN_RECOMPUTE ? strtoul(pin->a, NULL, 10) : 0;

@@ -31,7 +31,7 @@ static void print_file(const struct beside_report *report, int side, FILE *strea
 	if (report->beside->steps[side] > 1)
 		fprintf(stream, "; %" PRIu32 " steps, of which the one with the peak", report->beside->steps[side]);
 	if (intake->peak > 0)
-		fprintf(stream, "; says itself %s", bytes_text(intake->peak, TEXT(32)));
+		fprintf(stream, "; says itself %s", BYTES(intake->peak));
 	if (*notes_guesses(report->plan[side]->transformed->notes, guesses))
 		fprintf(stream, "; %s", guesses);
 	fputc('\n', stream);
@@ -51,7 +51,7 @@ static void print_holders(const struct beside_report *report, int side, FILE *st
 		text_clean(report->name[side], TEXT(600)), BYTES(sum), buffers,
 		buffers == 1 ? "" : "s");
 	fputs(buffers ? ", by what asked for them\n" : "\n", stream);
-	for (uint32_t i = 0; i < beside->holders[side] && i < HOLDERS_TOLD; i++) {
+	FOR_WHILE(i, beside->holders[side], i < HOLDERS_TOLD) {
 		const struct beside_holder *holder = &beside->holder[side][i];
 		fprintf(stream, "  %12s  %7" PRIu32 " buffer%s  %s\n", BYTES(holder->bytes),
 			holder->buffers, holder->buffers == 1 ? " " : "s", text_clean(holder->place, TEXT(600)));

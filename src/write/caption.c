@@ -193,8 +193,7 @@ enum status caption_write_files(char *const *path, int paths, const struct expor
 {
 	size_t room = caption_room_for(command, commands);
 	struct words words = { mem_alloc(1, room), room, 0 };
-	if (!words.text)
-		return fail_memory(error);
+	NEEDED(error, words.text);
 	words.size = CAPTION_ROOM; /* files without end leave room for the command */
 	bool table = sweep_figure_view(options->view) || (options->view && strcmp(options->view, "bars") == 0);
 	enum status status = caption_add_files(path, paths, help_of(options), table, &words, error);

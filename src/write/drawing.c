@@ -19,8 +19,7 @@ static enum status drawing_text(const struct plan *plan, const struct draw_optio
 	uint32_t *nodes, struct error *error)
 {
 	FILE *stream = text_stream(text, length);
-	if (!stream)
-		return fail_memory(error);
+	NEEDED(error, stream);
 	enum status status = draw_write(plan->graph, plan, draw, stream, nodes, error);
 	bool failed = ferror(stream);
 	failed |= fclose(stream) != 0;
@@ -85,8 +84,7 @@ enum status export_drawing(const struct export_job *job)
 		status = drawing_fold(plan, &draw, job->error);
 	if (status == OK && job->kind == EXPORT_dot)
 		return draw_write(plan->graph, plan, &draw, job->stream, NULL, job->error);
-	if (status == OK)
-		status = drawing_picture(plan, &draw, export_kinds[job->kind].name, &picture, &length, job->error);
+	THEN(status, drawing_picture(plan, &draw, export_kinds[job->kind].name, &picture, &length, job->error));
 	if (status == OK)
 		fwrite(picture, 1, length, job->stream);
 	mem_free(picture);

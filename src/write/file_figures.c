@@ -89,22 +89,20 @@ static enum status file_figure_take_plan(
 	const json_t *plan, struct arena *arena, struct boxes *boxes, struct error *error)
 {
 	const json_t *layout = json_object_get(plan, "layout"), *buffers = json_object_get(layout, "buffers"), *one;
-	const char *name = json_string_value(json_object_get(json_object_get(plan, "graph"), "name"));
+	const char *name = json_text_in(json_object_get(plan, "graph"), "name");
 	size_t i;
 	boxes->name = arena_text(arena, name ? name : "", name ? strlen(name) : 0);
 	boxes->time = "position in the order";
 	boxes->end = (double)json_array_size(json_object_get(json_object_get(plan, "order"), "ops"));
-	if (!boxes->name || !ROOM(arena, boxes->box, json_array_size(buffers)))
-		return fail_memory(error);
+	NEEDED(error, boxes->name && ROOM(arena, boxes->box, json_array_size(buffers)));
 	json_array_foreach(buffers, i, one) {
-		const char *tensor = json_string_value(json_object_get(one, "tensor"));
+		const char *tensor = json_text_in(one, "tensor");
 		struct address_box *box = &boxes->box[boxes->boxes++];
 		*box = (struct address_box){ arena_text(arena, tensor ? tensor : "", tensor ? strlen(tensor) : 0),
-			json_number_value(json_object_get(one, "first")), json_number_value(json_object_get(one, "last")) + 1,
-			json_integer_value(json_object_get(one, "offset")), json_integer_value(json_object_get(one, "bytes")),
+			json_number_in(one, "first"), json_number_in(one, "last") + 1,
+			json_integer_in(one, "offset"), json_integer_in(one, "bytes"),
 			(int)plan_file_group(one) };
-		if (!box->name)
-			return fail_memory(error);
+		NEEDED(error, box->name);
 		if (box->first < 0 || box->first >= box->end || box->end > boxes->end || box->offset < 0 || box->offset > BYTES_MAX ||
 			box->bytes < 0 || box->bytes > BYTES_MAX)
 			return refuse(error, "layout.buffers[%zu]: offset, bytes, first and last, within the order, were expected", i);
@@ -122,12 +120,10 @@ static enum status file_figure_take_csv(
 	file_figure_name(path, name);
 	boxes->time = "time";
 	boxes->name = arena_text(arena, name, strlen(name));
-	if (!boxes->name || !ROOM(arena, boxes->box, (size_t)buffers->n + pieces))
-		return fail_memory(error);
+	NEEDED(error, boxes->name && ROOM(arena, boxes->box, (size_t)buffers->n + pieces));
 	FOR(i, buffers->n) {
 		const char *id = arena_text(arena, csv->id[i].text, csv->id[i].length);
-		if (!id)
-			return fail_memory(error);
+		NEEDED(error, id);
 		if (!buffers->fixed || buffers->fixed[i] < 0)
 			return refuse(error, "buffer %.60s has no offset: draw what `tidemark layout %.60s` writes", id, path);
 		uint32_t first = buffers->piece_start ? buffers->piece_start[i] : 0,

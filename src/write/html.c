@@ -102,8 +102,7 @@ static enum status html_plan(const struct plan *plan, const char *label, struct 
 	const struct verdict verdict = plan_verdict(plan);
 	char text[1000];
 	uint32_t *MAKE(number, plan->laid_out->items);
-	if (!number)
-		return fail_memory(error);
+	NEEDED(error, number);
 	json_open_object(json, NULL);
 	json_write_text(json, "name", plan->graph->name);
 	json_write_text(json, "label", label);
@@ -119,10 +118,8 @@ static enum status html_plan(const struct plan *plan, const char *label, struct 
 	if (plan->graph->about.ranks > 1)
 		json_write_integer(json, "rank", plan->graph->about.rank);
 	json_write_bool(json, "proved", plan_is_proved(plan));
-	if (plan->input->about.teaches)
-		json_write_text(json, "teaches", plan->input->about.teaches);
-	if (plan->input->about.asks)
-		json_write_text(json, "asks", plan->input->about.asks);
+	json_write_known(json, "teaches", plan->input->about.teaches);
+	json_write_known(json, "asks", plan->input->about.asks);
 	json_write_integer(json, "arena", plan_arena(plan));
 	if (plan->speed.time >= 0)
 		json_write_decimal(json, "seconds", plan->speed.time, 12);
@@ -152,8 +149,7 @@ static enum status html_plans(
 	char *text = NULL;
 	size_t length = 0;
 	FILE *memory = text_stream(&text, &length);
-	if (!memory)
-		return fail_memory(error);
+	NEEDED(error, memory);
 	struct json json = { .stream = memory };
 	enum status status = OK;
 	json_open_object(&json, NULL);
@@ -166,7 +162,7 @@ static enum status html_plans(
 	}
 	json_close(&json);
 	json_open_array(&json, "plans");
-	for (uint32_t i = 0; i < plans && status == OK; i++)
+	FOR_WHILE(i, plans, status == OK)
 		status = html_plan(plan[i], label[i], &json, error);
 	json_end(&json);
 	if (fclose(memory) != 0 && status == OK)

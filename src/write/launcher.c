@@ -181,8 +181,7 @@ enum status export_launcher(const struct export_job *job)
 	if (why)
 		return refuse(job->error, "%s can't run this plan: %s", launcher_names[launcher], why);
 	struct launch *MAKE(launch, 1);
-	if (!launch)
-		return fail_memory(job->error);
+	NEEDED(job->error, launch);
 	launch->launcher = launcher;
 	launcher_degrees(launch, &asked, scenario);
 	launcher_sizes(launch, &asked, scenario, &plan->input->about);

@@ -192,8 +192,7 @@ enum status export_memory_viz(const struct export_job *job)
 	if (plan_arena(plan) >= (INT64_C(1) << 53) - BASE)
 		return refuse(job->error, "the arena has addresses that the viewer can't show");
 	struct moment *MAKE(moment, (size_t)plan->laid_out->items * 2);
-	if (!moment)
-		return fail_memory(job->error);
+	NEEDED(job->error, moment);
 	FOR(item, plan->laid_out->items) {
 		if (plan->laid_out->first[item] == NONE)
 			continue;

@@ -105,7 +105,7 @@ static void write_mesh_draw_notes(struct canvas *canvas, const struct device_gri
 	FOR(i, grid->axes)
 		canvas_note(canvas, MARGIN, width, device_grid_axis_text(&grid->axis[i], text, sizeof text));
 	PRINT_TO(text, "%s at the peak; the %s is %s", grid->unit_name, grid->limit >= 0 ? "budget" : "most",
-		bytes_text(grid->limit >= 0 ? grid->limit : grid->most, TEXT(32)));
+		BYTES(grid->limit >= 0 ? grid->limit : grid->most));
 	canvas_note(canvas, MARGIN, width, text);
 	FOR_INT(level, keys)
 		key[level] = (struct canvas_key){ grid_level_colours[level], grid_level_names[level], SIGN_BOX };

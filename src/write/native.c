@@ -23,8 +23,7 @@ static void write_collective(struct json *json, const struct collective *said)
 {
 	if (*said->axis)
 		json_write_text(json, "axis", said->axis);
-	if (said->size)
-		json_write_integer(json, "size", said->size);
+	json_write_some(json, "size", said->size);
 	if (said->group != NONE)
 		json_write_integer(json, "group", said->group);
 	if (said->moved >= 0)
@@ -83,8 +82,7 @@ static void write_start(const struct tensor *tensor, struct json *json)
 
 void native_tensor_members(const struct tensor *tensor, struct json *json)
 {
-	if (tensor->gradient_of)
-		json_write_text(json, "gradient_of", tensor->gradient_of);
+	json_write_known(json, "gradient_of", tensor->gradient_of);
 	if (tensor->replaced)
 		json_write_bool(json, "replaced", true);
 	if (tensor->starts != STARTS_UNSAID)
@@ -105,12 +103,9 @@ void native_op_members(const struct op *op, struct json *json)
 		write_collective(json, op->collective);
 	if (op->recomputed)
 		json_write_bool(json, "recomputed", true);
-	if (op->in_flight)
-		json_write_integer(json, "in_flight", op->in_flight);
-	if (op->src)
-		json_write_text(json, "src", op->src);
-	if (op->part)
-		json_write_text(json, "part", op->part);
+	json_write_some(json, "in_flight", op->in_flight);
+	json_write_known(json, "src", op->src);
+	json_write_known(json, "part", op->part);
 }
 
 /* "per_sample":{"shape":[1,0],"bytes":8} */
@@ -126,8 +121,7 @@ static void write_tensor_growth(const struct tensor *tensor, struct json *json)
 		json_write_integer(json, NULL, tensor->grows[d]);
 	if (shape)
 		json_close(json);
-	if (tensor->grows[tensor->dims])
-		json_write_integer(json, "bytes", tensor->grows[tensor->dims]);
+	json_write_some(json, "bytes", tensor->grows[tensor->dims]);
 	json_close(json);
 }
 
@@ -144,8 +138,7 @@ static void write_op_growth(const struct op_growth *grows, struct json *json)
 {
 	if (grows->flops || grows->numbers)
 		json_open_object(json, "per_sample");
-	if (grows->flops)
-		json_write_integer(json, "flops", grows->flops);
+	json_write_some(json, "flops", grows->flops);
 	if (grows->numbers)
 		json_open_array(json, "arguments");
 	FOR(i, grows->numbers)
@@ -182,26 +175,18 @@ static void write_intake(struct json *json, const struct intake *intake)
 {
 	json_open_object(json, "read");
 	json_write_text(json, "format", intake->format);
-	if (intake->version)
-		json_write_text(json, "version", intake->version);
-	if (intake->inferred)
-		json_write_integer(json, "inferred", intake->inferred);
-	if (intake->missing)
-		json_write_integer(json, "missing", intake->missing);
+	json_write_known(json, "version", intake->version);
+	json_write_some(json, "inferred", intake->inferred);
+	json_write_some(json, "missing", intake->missing);
 	if (intake->derived)
 		json_write_bool(json, "derived", true);
 	if (intake->assumed)
 		write_native_write_lines(json, "assumed", intake->assumed);
-	if (intake->advice)
-		json_write_text(json, "advice", intake->advice);
-	if (intake->peak)
-		json_write_integer(json, "peak", intake->peak);
-	if (intake->peak_by)
-		json_write_text(json, "peak_by", intake->peak_by);
-	if (intake->grows)
-		json_write_text(json, "grows", intake->grows);
-	if (intake->segments)
-		json_write_text(json, "segments", intake->segments);
+	json_write_known(json, "advice", intake->advice);
+	json_write_some(json, "peak", intake->peak);
+	json_write_known(json, "peak_by", intake->peak_by);
+	json_write_known(json, "grows", intake->grows);
+	json_write_known(json, "segments", intake->segments);
 	if (intake->caching[0] > 0) {
 		json_write_integer(json, "caching_allocator", intake->caching[0]);
 		json_write_integer(json, "expandable_segments", intake->caching[1]);
@@ -220,18 +205,13 @@ void native_graph_members(const struct graph *graph, struct json *json)
 		json_write_integer(json, NULL, graph->line[i]);
 	if (graph->line[0])
 		json_close(json);
-	if (about->one_sample)
-		json_write_text(json, "one_sample", about->one_sample);
-	if (about->router_nodes)
-		json_write_integer(json, "router_nodes", about->router_nodes);
+	json_write_known(json, "one_sample", about->one_sample);
+	json_write_some(json, "router_nodes", about->router_nodes);
 	if (graph->extra)
 		json_write_raw(json, NULL, graph->extra);
-	if (about->teaches)
-		json_write_text(json, "teaches", about->teaches);
-	if (about->asks)
-		json_write_text(json, "asks", about->asks);
-	if (about->synthesised)
-		json_write_text(json, "synthesised", about->synthesised);
+	json_write_known(json, "teaches", about->teaches);
+	json_write_known(json, "asks", about->asks);
+	json_write_known(json, "synthesised", about->synthesised);
 	if (about->opaques)
 		json_open_array(json, "opaque_ops");
 	FOR(i, about->opaques)
@@ -347,8 +327,7 @@ bool native_write(const struct graph *graph, FILE *stream)
 	begin_record(&json, "graph");
 	json_write_integer(&json, "v", 1);
 	json_write_text(&json, "name", graph->name);
-	if (graph->source)
-		json_write_text(&json, "source", graph->source);
+	json_write_known(&json, "source", graph->source);
 	native_graph_members(graph, &json);
 	json_end(&json);
 	FOR(id, graph->tensors)

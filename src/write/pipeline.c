@@ -181,8 +181,7 @@ enum status export_trace(const struct export_job *job)
 	struct plan_time *time = NULL, *own = NULL;
 	struct json json;
 	bool known = plan->speed.time > 0 && !plan->pipelined;
-	if (!bytes || !at)
-		return fail_memory(job->error);
+	NEEDED(job->error, bytes && at);
 	if (known)
 		TRY(time_of_step(plan, job->options, &time, &own, job->error));
 	FOR(i, plan->graph->ops + 1)

@@ -30,7 +30,7 @@ static bool add_buffer(const json_t *buffer, struct curve *curve)
 
 enum timeline_group plan_file_group(const json_t *buffer)
 {
-	const char *kind = json_string_value(json_object_get(buffer, "kind"));
+	const char *kind = json_text_in(buffer, "kind");
 	int found = name_index(kind_names, KIND_COUNT, kind ? kind : "");
 	return group_of_kind(found < 0 ? KIND_ACTIVATION : (enum kind)found);
 }
@@ -46,7 +46,7 @@ static enum status add_workspaces(const json_t *ops, const json_t *list, struct 
 	json_array_foreach(position ? ops : NULL, i, one)
 		json_object_set_new(position, json_is_string(one) ? json_string_value(one) : "", json_integer((json_int_t)i));
 	json_array_foreach(position ? list : NULL, i, one) {
-		const char *op = json_string_value(json_object_get(one, "op"));
+		const char *op = json_text_in(one, "op");
 		const json_t *at = json_object_get(position, op ? op : "");
 		valid = valid && at && add_bytes(one, curve, json_integer_value(at), json_integer_value(at), GROUP_WORKSPACE);
 	}
@@ -65,8 +65,7 @@ static enum status plan_curves_sum_up(const json_t *plan, struct curve *curve, s
 	curve->ops = (uint32_t)json_array_size(ops);
 	MAKE(curve->live, curve->ops);
 	MAKE(curve->group, (size_t)curve->ops + 1);
-	if (!curve->live || !curve->group)
-		return fail_memory(error);
+	NEEDED(error, curve->live && curve->group);
 	json_array_foreach(buffers, i, buffer)
 		if (!add_buffer(buffer, curve))
 			return refuse(error, "layout.buffers[%zu]: bytes, first and last, within the order, were expected", i);
@@ -90,14 +89,13 @@ static enum status plan_curves_take_run(const json_t *plan, struct curve *curve,
 {
 	const json_t *run = json_object_get(plan, "run"), *list = json_object_get(run, "progress"), *one;
 	size_t i;
-	curve->solved = json_number_value(json_object_get(json_object_get(run, "seconds"), "order"));
+	curve->solved = json_number_in(json_object_get(run, "seconds"), "order");
 	if (json_array_size(list) > IMPROVEMENTS_MOST)
 		return refuse(error, "run.progress: more than %u points", IMPROVEMENTS_MOST);
-	if (!(MAKE(curve->gap, IMPROVEMENTS_MOST)))
-		return fail_memory(error);
+	NEEDED(error, (MAKE(curve->gap, IMPROVEMENTS_MOST)));
 	json_array_foreach(list, i, one)
-		curve->gap[curve->gaps++] = (struct gap_point){ json_number_value(json_object_get(one, "seconds")),
-			json_integer_value(json_object_get(one, "peak_bytes")), json_integer_value(json_object_get(one, "bound_bytes")) };
+		curve->gap[curve->gaps++] = (struct gap_point){ json_number_in(one, "seconds"),
+			json_integer_in(one, "peak_bytes"), json_integer_in(one, "bound_bytes") };
 	return OK;
 }
 
@@ -109,17 +107,17 @@ static enum status read_curve(const char *path, struct curve *curve, json_t **fi
 	if (!plan)
 		return error->status;
 	PRINT_TO(curve->name, "%s", name ? name + 1 : path);
-	const char *graph = json_string_value(json_object_get(json_object_get(plan, "graph"), "name"));
+	const char *graph = json_text_in(json_object_get(plan, "graph"), "name");
 	PRINT_TO(curve->graph, "%s", graph ? graph : "");
 	size_t length = strlen(curve->name);
 	if (length > 5 && strcmp(curve->name + length - 5, ".json") == 0)
 		curve->name[length - 5] = '\0';
 	const json_t *parts = json_object_get(json_object_get(plan, "memory"), "ledger");
 	FOR_INT(part, LEDGER_PARTS) {
-		int64_t bytes = json_integer_value(json_object_get(parts, ledger[part].key));
+		int64_t bytes = json_integer_in(parts, ledger[part].key);
 		curve->part[part] = bytes > 0 && bytes < BYTES_MAX / LEDGER_PARTS ? bytes : 0;
 	}
-	curve->seconds = json_number_value(json_object_get(json_object_get(plan, "speed"), "step_seconds"));
+	curve->seconds = json_number_in(json_object_get(plan, "speed"), "step_seconds");
 	TRY(plan_curves_take_run(plan, curve, error));
 	return plan_curves_sum_up(plan, curve, error);
 }
@@ -207,8 +205,7 @@ enum status export_gap(const struct export_job *job)
 	struct curve curve = { .solved = ordered->run.seconds };
 	char text[64];
 	HELD struct gap_point *MAKE(gap, ordered->improvements);
-	if (!gap)
-		return fail_memory(job->error);
+	NEEDED(job->error, gap);
 	figure_subject(job->plan, curve.graph, sizeof curve.graph);
 	knob_text(K_order, job->plan->scenario.value[K_order], text, sizeof text);
 	PRINT_TO(curve.name, "order=%s", text);

@@ -360,8 +360,7 @@ static void write_host_buffers(const struct plan *plan, const struct host_pool *
 		const struct host_buffer *buffer = &pool->buffer[i];
 		open_buffer(
 			json, plan->graph->tensor[buffer->tensor].name, buffer->offset, buffer->bytes, buffer->first, buffer->last);
-		if (buffer->others)
-			json_write_integer(json, "other_microbatches", buffer->others);
+		json_write_some(json, "other_microbatches", buffer->others);
 		json_close(json);
 	}
 	json_close(json);

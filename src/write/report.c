@@ -378,7 +378,7 @@ static void write_blame(const struct plan *plan, FILE *stream)
 		plan_reasons(plan, plan->ordered->peak_position, list, count, NULL, reason);
 	if (count)
 		fputs("\nlargest that come and go\n", stream);
-	for (uint32_t i = 0; i < count && shown < LISTED; i++) {
+	FOR_WHILE(i, count, shown < LISTED) {
 		const struct storage *storage = &graph->storage[list[i]];
 		if (storage->persistent)
 			continue;

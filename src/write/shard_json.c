@@ -473,14 +473,10 @@ enum status shard_read_json(const json_t *shard, const struct scenario *scenario
 	if (status != OK)
 		return fail_status(error, status);
 	status = read_axes(&reading, "late_axes", &sharding->late_axes);
-	if (status == OK)
-		status = read_axes(&reading, "each_axes", &sharding->each_axes);
-	if (status == OK)
-		status = read_axes(&reading, "regather_axes", &sharding->regather_axes);
-	if (status == OK)
-		status = read_splits(&reading);
-	if (status == OK)
-		status = read_placements(&reading);
+	THEN(status, read_axes(&reading, "each_axes", &sharding->each_axes));
+	THEN(status, read_axes(&reading, "regather_axes", &sharding->regather_axes));
+	THEN(status, read_splits(&reading));
+	THEN(status, read_placements(&reading));
 	if (status != OK)
 		sharding_free(sharding);
 	return status;

@@ -149,7 +149,7 @@ void chrome_status(struct frame *frame, const struct model *model)
 		PRINT_TO(text, "stopped early");
 	else if (model->ranking && (model->ranking->searching || model->ranking->planning))
 		chrome_search_text(model->ranking, seconds, text, sizeof text);
-	else if (model->ways && model->ways->finding)
+	else if (model->ways && model->ways->job)
 		PRINT_TO(text, "fit %u of %u · %lld s", model->ways->list.tried, model->ways->list.all, seconds);
 	frame_right(frame, width, 0, status->stale ? ROLE_WARN : ROLE_FAINT, text);
 	if (*status->problem)

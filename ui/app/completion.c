@@ -137,7 +137,7 @@ static void offer_types(struct completion *completion, const struct model *model
 	const struct graph *graph = model->plan ? model->plan->input : NULL;
 	for (uint32_t i = 0; graph && i < graph->ops; i++) {
 		bool known = false;
-		for (uint32_t j = 0; j < completion->count && !known; j++)
+		FOR_WHILE(j, completion->count, !known)
 			known = strcmp(completion->offer[j].line + (part - line), graph->op[i].type) == 0;
 		if (!known)
 			completion_offer(completion, line, part, graph->op[i].type, "", " ");

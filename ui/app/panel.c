@@ -123,7 +123,7 @@ void panel_narrow(struct panel *panel, const char *text)
 	uint32_t places = panel_find_places(place), best = NONE;
 	PRINT_TO(panel->narrow, "%s", text);
 	for (int rank = 0; rank < 3 && *text && best == NONE; rank++)
-		for (uint32_t i = 0; i < places && best == NONE; i++) {
+		FOR_WHILE(i, places, best == NONE) {
 			const char *name = knobs[place[i].knob].name;
 			if (!place[i].title &&
 				(rank == 0 ? strcmp(name, text) == 0
@@ -289,13 +289,11 @@ static const char *value_help(const struct model *model, enum knob_id knob, char
 {
 	const struct scenario *scenario = model->scenario;
 	if (knob == K_device) {
-		snprintf(text, size, "%s. Every figure: view 5, part device",
+		return printed(text, size, "%s. Every figure: view 5, part device",
 			device_text((enum device)scenario->value[K_device], true, TEXT(400)));
-		return text;
 	}
 	if (knob == K_software) {
-		snprintf(text, size, "%s: %s", device_software(scenario), device_reached_text(scenario, TEXT(400)));
-		return text;
+		return printed(text, size, "%s: %s", device_software(scenario), device_reached_text(scenario, TEXT(400)));
 	}
 	return knob_word_help(knob, scenario->value[knob], text, size);
 }

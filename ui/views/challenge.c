@@ -152,10 +152,8 @@ static void challenge_begin(struct challenge *challenge, struct model *model)
 		return;
 	}
 	enum status status = scenario_copy(&challenge->scenario, &plan->scenario);
-	if (status == OK)
-		status = scenario_problem(plan->graph, &plan->scenario, &challenge->problem, &error);
-	if (status == OK)
-		status = schedule_of(&challenge->problem, plan->ordered->result.order, &challenge->schedule);
+	THEN(status, scenario_problem(plan->graph, &plan->scenario, &challenge->problem, &error));
+	THEN(status, schedule_of(&challenge->problem, plan->ordered->result.order, &challenge->schedule));
 	MAKE(challenge->candidate, plan->graph->ops);
 	if (status != OK || !challenge->candidate) {
 		challenge_end(challenge);
@@ -333,18 +331,19 @@ static char *lost_text(const struct challenge *challenge, const struct model *mo
 	if (challenge->lost)
 		snprintf(text, size, "; lost at op %u, `%.40s`: from there %s", challenge->lost - 1,
 			model->plan->graph->op[challenge->schedule.order[challenge->lost - 1]].name,
-			bytes_text(challenge->lost_to, TEXT(32)));
+			BYTES(challenge->lost_to));
 	return text;
 }
 
 static void draw_result(
 	struct frame *frame, struct rect rect, const struct challenge *challenge, const struct model *model)
 {
-	char text[200], best[32], hints[32];
+	char text[200], hints[32];
 	int64_t difference = challenge->peak - challenge->optimum;
 	PRINT_TO(hints, "%u hint%s", challenge->hints, challenge->hints == 1 ? "" : "s");
-	PRINT_TO(text, "your order: peak %s; %s: %s", bytes_text(challenge->peak, TEXT(32)),
-		 challenge->optimum_proved ? "the optimum" : "the best known", bytes_text(challenge->optimum, best, sizeof best));
+	const char *best = BYTES(challenge->optimum);
+	PRINT_TO(text, "your order: peak %s; %s: %s", BYTES(challenge->peak),
+		 challenge->optimum_proved ? "the optimum" : "the best known", best);
 	int used = text_cells(text) > rect.width ? 2 : 1;
 	frame_wrapped(frame, (struct rect){ 0, rect.y, rect.width, used }, ROLE_TITLE, text);
 	if (difference > 0)

@@ -53,10 +53,8 @@ const struct timetable *configurations_timetable(
 	if (!kept->job && (kept->fingerprint != wanted || (kept->timetable.ranks == 0 && !kept->problem.text[0]))) {
 		timetable_free(&kept->timetable);
 		kept->fingerprint = wanted;
-		kept->problem.text[0] = '\0';
-		kept->job = finder_start(sizeof *kept->job, plan, rules_file, wanted, configurations_find_timetable);
-		if (!kept->job)
-			fail_memory(&kept->problem);
+		kept->job = finder_start(
+			sizeof *kept->job, plan, rules_file, wanted, configurations_find_timetable, NULL, &kept->problem);
 	} else if (kept->job && kept->job->finder.fingerprint != wanted) {
 		finder_cancel(kept->job);
 	}
@@ -236,10 +234,12 @@ void configurations_search(struct configurations *kept, const struct plan *plan,
 		return;
 	if (finder_cancel(kept->search))
 		end_search(kept);
-	kept->search = finder_start(sizeof *kept->search, plan, rules_file, fingerprint, configurations_run);
+	struct error error;
+	kept->search =
+		finder_start(sizeof *kept->search, plan, rules_file, fingerprint, configurations_run, NULL, &error);
 	kept->ranking.searching = kept->search;
 	if (!kept->search)
-		fail_memory(&kept->ranking.error);
+		kept->ranking.error = error;
 }
 
 const struct config_ranking *configurations_ranking(struct configurations *kept)

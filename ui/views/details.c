@@ -65,7 +65,7 @@ void details_of_op(struct frame *frame, int y, const struct details *details, co
 		enum column column = details->column[i];
 		text[0] = '\0';
 		if (column == COLUMN_SHAPE && csr_length(&plan->graph->writes, id) > 0)
-			tensor_shape_text(&plan->graph->tensor[plan->graph->writes.item[plan->graph->writes.start[id]]], text, sizeof text);
+			tensor_shape_text(&plan->graph->tensor[csr_at(&plan->graph->writes, id, 0)], text, sizeof text);
 		else if (column != COLUMN_SHAPE)
 			PRINT_TO(text, "%s",
 				column == COLUMN_MAKER ? op->type

@@ -45,9 +45,8 @@ static void devices_figures_draw_header(struct frame *frame, int width, const st
 /* Of the selected figure: what the table may have no room for. */
 static const char *selected_text(const struct device_figure *figure, char *text, size_t size)
 {
-	snprintf(text, size, "%s: %s%s%s", figure->name, figure->sheet, *figure->sheet ? " on the data sheet; " : "",
+	return printed(text, size, "%s: %s%s%s", figure->name, figure->sheet, *figure->sheet ? " on the data sheet; " : "",
 		figure->why);
-	return text;
 }
 
 /* A text behind its label, wrapped. Returns the next row. */

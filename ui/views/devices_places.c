@@ -72,7 +72,7 @@ static void devices_places_select_storage(struct place_list *list, const struct 
 		: NONE;
 	if (list->selected < list->rows && list->row[list->selected] == tensor)
 		return;
-	for (uint32_t i = 0; i < list->rows && tensor != NONE; i++)
+	FOR_WHILE(i, list->rows, tensor != NONE)
 		if (list->row[i] == tensor) {
 			list->selected = i;
 			return;
@@ -166,7 +166,7 @@ static void devices_places_draw_why(struct frame *frame, int y, const struct mod
 	FOR(a, sharded->sharding.mesh.axes) {
 		struct place_choice choice[PLACE_CHOICES];
 		uint32_t count = sharded_choices(sharded, tensor, a, choice);
-		for (uint32_t i = 0; i < count && y < end; i++)
+		FOR_WHILE(i, count, y < end)
 			if (choice[i].possible)
 				devices_places_draw_choice(frame, y++, sharded, tensor, a, &choice[i], &choice[0]);
 	}

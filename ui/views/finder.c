@@ -4,19 +4,24 @@
 #include "src/base/background.h"
 
 void *finder_start(size_t size, const struct plan *plan, const char *rules_file, uint64_t fingerprint,
-	void (*run)(void *job, const atomic_bool *cancel))
+	void (*run)(void *job, const atomic_bool *cancel), void (*take)(void *owner, void *job), struct error *error)
 {
 	struct finder *finder = mem_alloc(1, size);
-	if (!finder)
+	*error = (struct error){ 0 };
+	if (!finder) {
+		fail_memory(error);
 		return NULL;
+	}
 	finder->plan = plan_retain((struct plan *)(uintptr_t)plan);
 	finder->rules_file = rules_file;
 	finder->fingerprint = fingerprint;
+	finder->take = take;
 	pthread_mutex_init(&finder->lock, NULL);
 	finder->background = background_start(run, finder);
 	if (finder->background)
 		return finder;
 	finder_free(finder);
+	fail_memory(error);
 	return NULL;
 }
 

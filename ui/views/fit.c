@@ -134,7 +134,7 @@ static void fit_draw_title(struct frame *frame, const struct fit_view *view, con
 		return;
 	bool older = ways->fingerprint != model->plan->fingerprint;
 	PRINT_TO(text, older ? " for the settings before; f plans again " : " %u fit into %s%s ",
-		ways->list.fitting, bytes_text(ways->list.budget, TEXT(32)),
+		ways->list.fitting, BYTES(ways->list.budget),
 		width < 72 ? "" : judges[plan_verdict(model->plan).allocator]);
 	if (text_cells(text) < width - 20)
 		frame_right(frame, width - 1, 0, older ? ROLE_WARN : ROLE_LABEL, text);
@@ -158,7 +158,7 @@ static void fit_foot_text(const struct fit_list *list, const struct fit_way *way
 static const char *fit_nothing_text(const struct model *model)
 {
 	const struct ways *ways = model->ways;
-	return ways && ways->finding ? ways->list.fits ? "it fits; planning what batch and sequence have room"
+	return ways && ways->job ? ways->list.fits ? "it fits; planning what batch and sequence have room"
 			: "planning changes of recomputation, precision, optimizer, batch, sequence; Esc stops"
 		: ways && *ways->error.text ? ways->error.text
 		: ways && ways->list.fits ? "the step fits as it is; S ranks the ways to use more devices"
@@ -170,14 +170,13 @@ static const char *fit_nothing_text(const struct model *model)
 static void fit_draw_none(struct frame *frame, int y, const struct fit_list *list)
 {
 	const struct fit_way *least = NULL;
-	char bytes[2][32];
 	FOR(i, list->ways)
 		if (list->way[i].planned && (!least || list->way[i].came.needs < least->came.needs))
 			least = &list->way[i];
 	frame_print(frame, 1, y, ROLE_BAD, "no change fits %s%s%s%s%s",
 		BYTES(list->budget), least ? "; least: " : "",
 		least ? fit_name(fit_set(least), TEXT(FIT_SET_SIZE)) : "", least ? ", " : "",
-		least ? bytes_text(least->came.needs, bytes[1], sizeof *bytes) : "");
+		least ? BYTES(least->came.needs) : "");
 }
 
 static void fit_draw_list(struct frame *frame, struct fit_view *view, const struct model *model)
@@ -195,7 +194,7 @@ static void fit_draw_list(struct frame *frame, struct fit_view *view, const stru
 		snprintf(titles[RATE_CELL], sizeof *titles, "samples/s");
 	fit_draw_cells(frame, 1, titles, labels);
 	frame_text(frame, 3, 1, 6, ROLE_LABEL, "change");
-	if (list->fitting == 0 && !model->ways->finding)
+	if (list->fitting == 0 && !model->ways->job)
 		fit_draw_none(frame, y++, list);
 	view->page = LARGER(end - y - TITLES, 1);
 	view->top = scroll_to(view->top, view->selected, view->rows, view->page);

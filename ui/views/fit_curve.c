@@ -137,10 +137,10 @@ static int64_t found_within(const struct slowdown *curve, const struct plan *pla
 static void draw_answer(
 	struct frame *frame, struct rect rect, const struct slowdown *curve, const struct plan *plan, int64_t cap)
 {
-	char text[300], bytes[32], time[32];
+	char text[300], time[32];
 	double price, total = (double)(curve->total > 0 ? curve->total : 1);
 	int64_t bound = slowdown_bound(curve, cap, &price), found = found_within(curve, plan, cap);
-	bytes_text(cap, bytes, sizeof bytes);
+	const char *bytes = BYTES(cap);
 	if (bound < 0)
 		PRINT_TO(text, "at a cap of %s nothing fits, whatever is computed again: proved", bytes);
 	else if (bound == 0 && found == 0)
@@ -172,15 +172,15 @@ static void fit_curve_draw_legend(struct frame *frame, struct rect rect, const s
 	x += 2 + frame_text(frame, x + 2, y, rect.width, ROLE_FAINT, "plans");
 	frame_glyph(frame, x + 2, y, GLYPH_CIRCLE, ROLE_WARN);
 	x += 4 + frame_text(frame, x + 4, y, rect.width - x, ROLE_FAINT, "strategies; % of saved bytes: knapsack");
-	frame_text(frame, x + 2, y, rect.width - x - 2, slowdowns->finding ? ROLE_WARN : ROLE_FAINT,
-		slowdowns->finding ? "planning" : "x this plan; dots: no plan can be there");
+	frame_text(frame, x + 2, y, rect.width - x - 2, slowdowns->job ? ROLE_WARN : ROLE_FAINT,
+		slowdowns->job ? "planning" : "x this plan; dots: no plan can be there");
 }
 
 void slowdown_draw(struct frame *frame, struct rect rect, struct slowdown_pane *pane, const struct model *model)
 {
 	const struct slowdowns *slowdowns = model->slowdowns;
 	if (!slowdowns || !slowdowns->there || slowdowns->curve.fingerprint != slowdown_fingerprint(model->plan)) {
-		const char *text = slowdowns && slowdowns->finding ? "a moment: cuts at prices for memory"
+		const char *text = slowdowns && slowdowns->job ? "a moment: cuts at prices for memory"
 			: slowdowns && *slowdowns->error.text
 			? slowdowns->error.text
 			: ":curve draws extra time over memory: what no plan is below, plans, published strategies";

@@ -167,7 +167,7 @@ void frequency_draw(struct frequency *frequency, const struct plan *plan, struct
 static char *module_word(const struct frequency_row *row, char *text, size_t size)
 {
 	size_t used = (size_t)snprintf(text, size, "%s:/^", row_field_names[ROW_MODULE]);
-	for (uint32_t i = 0; i < row->length && used + 12 < size; i++) {
+	FOR_WHILE(i, row->length, used + 12 < size) {
 		bool plain = isalnum((unsigned char)row->value[i]) || row->value[i] == '_' || (unsigned char)row->value[i] >= 0x80;
 		if (!plain)
 			text[used++] = row->value[i] == ' ' ? '.' : '\\';
@@ -191,6 +191,5 @@ char *frequency_word(const struct frequency *frequency, char *text, size_t size)
 	uint32_t length = whole ? row->length
 		: (uint32_t)strcspn(row->value, " ") < row->length ? (uint32_t)strcspn(row->value, " ")
 		: row->length;
-	snprintf(text, size, "%s%s%.*s", row_field_names[frequency->field], whole ? "=" : ":", (int)length, row->value);
-	return text;
+	return printed(text, size, "%s%s%.*s", row_field_names[frequency->field], whole ? "=" : ":", (int)length, row->value);
 }

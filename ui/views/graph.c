@@ -96,7 +96,7 @@ static uint32_t module_tree_module_of(struct builder *builder, const char *path)
 static void module_tree_add_ops(struct builder *builder, const struct graph *graph)
 {
 	struct module_tree *tree = builder->tree;
-	for (uint32_t i = 0; i < graph->ops && !builder->failed; i++) {
+	FOR_WHILE(i, graph->ops, !builder->failed) {
 		tree->of_op[i] = module_tree_module_of(builder, graph->op[i].module);
 		for (uint32_t m = tree->of_op[i]; m != NONE; m = tree->module[m].parent) {
 			tree->module[m].ops++;
@@ -113,7 +113,7 @@ static void add_storages(struct module_tree *tree, const struct plan *plan)
 		const struct storage *storage = &graph->storage[i];
 		uint32_t op = storage->allocator;
 		if (op == NONE && csr_length(&graph->users, i) > 0)
-			op = graph->users.item[graph->users.start[i]];
+			op = csr_at(&graph->users, i, 0);
 		if (op == NONE || plan->laid_out->first[i] == NONE)
 			continue;
 		bool at_peak = plan->laid_out->first[i] <= plan->ordered->peak_position &&
@@ -143,10 +143,9 @@ static enum status module_tree_build(const struct plan *plan, struct module_tree
 		module_tree_add_ops(&builder, graph);
 		status = builder.failed ? NO_MEMORY : OK;
 	}
-	for (uint32_t i = 0; status == OK && i < graph->ops; i++)
+	FOR_WHILE(i, graph->ops, status == OK)
 		ops[i] = i;
-	if (status == OK)
-		status = csr_of_pairs(&tree->arena, tree->modules, graph->ops, tree->of_op, ops, &tree->own);
+	THEN(status, csr_of_pairs(&tree->arena, tree->modules, graph->ops, tree->of_op, ops, &tree->own));
 	if (status == OK)
 		add_storages(tree, plan);
 	names_free(&builder.paths);

@@ -415,10 +415,9 @@ static void draw_selected(struct frame *frame, int y, const struct model *model)
 /* One side of the selected storage: "below 12 MiB free, then left.out". Returns text. */
 static char *map_flank(const struct model *model, bool above, uint32_t item, int64_t hole, char *text, size_t size)
 {
-	snprintf(text, size, "%s %s%s%s", above ? "above" : "below", hole > 0 ? BYTES(hole) : "",
+	return printed(text, size, "%s %s%s%s", above ? "above" : "below", hole > 0 ? BYTES(hole) : "",
 		hole > 0 ? " free, then " : "",
 		item != NONE ? item_name(model->plan, item) : above ? "the arena's end" : "address 0");
-	return text;
 }
 
 /* What lies next to the selected storage at the cursor's op, or at the nearest op at which it is alive. */
@@ -682,7 +681,7 @@ static void select_next(const struct map *map, struct model *model, int directio
 {
 	const struct plan_index *index = model->index;
 	uint32_t position = model_position(model), n = index->present, at = NONE;
-	for (uint32_t i = 0; i < n && at == NONE; i++)
+	FOR_WHILE(i, n, at == NONE)
 		if (index->by_offset[i] == model->storage)
 			at = i;
 	int64_t i = at == NONE ? (direction > 0 ? -1 : (int64_t)n) : at;

@@ -53,7 +53,7 @@ static void note_what_is_known(struct plan_index *index)
 		index->modules |= *graph->op[i].module != '\0';
 		index->sources |= graph->op[i].src != NULL;
 	}
-	for (uint32_t i = 0; i < graph->tensors && !index->shapes; i++)
+	FOR_WHILE(i, graph->tensors, !index->shapes)
 		index->shapes = graph->tensor[i].shape != NULL;
 }
 

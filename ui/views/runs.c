@@ -304,7 +304,7 @@ static void runs_draw_holders(struct frame *frame, struct rect rect, struct runs
 	changes = known ? holders_compare(runs->holders, plan, change) : beside ? beside->holders[0] + beside->holders[1] : 0;
 	if (changes && rect.height > 1)
 		frame_text(frame, rect.x, rect.y, rect.width, ROLE_LABEL, "who holds the difference");
-	for (uint32_t i = 0; i < changes && (int)i + 1 < rect.height; i++) {
+	FOR_WHILE(i, changes, (int)i + 1 < rect.height) {
 		int y = rect.y + 1 + (int)i;
 		if (beside) {
 			bool side = at[0] == beside->holders[0] || (at[1] < beside->holders[1] &&

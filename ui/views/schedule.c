@@ -182,9 +182,7 @@ static void tell_move(const struct order_schedule *schedule, const struct plan *
 	const struct graph *graph = plan->graph;
 	const struct problem *problem = schedule->problem;
 	uint32_t early = schedule->order[position], late = schedule->order[position + 1];
-	char from[32], to[32];
-	bytes_text(was->peak, from, sizeof from);
-	bytes_text(schedule->peak, to, sizeof to);
+	const char *from = BYTES(was->peak), *to = BYTES(schedule->peak);
 	if (schedule->peak == was->peak) {
 		snprintf(text, size, "the peak stays %s: %s runs with %s alive, then %s with %s", to, graph->op[early].name,
 			BYTES(schedule->live[position]), graph->op[late].name,

@@ -34,7 +34,6 @@ static void slowdowns_take_over(void *owner, void *job)
 void slowdowns_wait(struct slowdowns *slowdowns)
 {
 	slowdowns->job = finder_look(slowdowns->job, true, slowdowns, &slowdowns->error);
-	slowdowns->finding = false;
 }
 
 void slowdowns_find(struct slowdowns *slowdowns, const struct plan *plan, const char *rules_file)
@@ -45,19 +44,13 @@ void slowdowns_find(struct slowdowns *slowdowns, const struct plan *plan, const 
 		return;
 	slowdowns_free(slowdowns);
 	slowdowns->there = false;
-	slowdowns->error = (struct error){ 0 };
-	slowdowns->job = finder_start(sizeof *slowdowns->job, plan, rules_file, fingerprint, slowdowns_run);
-	slowdowns->finding = slowdowns->job;
-	if (slowdowns->job)
-		slowdowns->job->finder.take = slowdowns_take_over;
-	else
-		fail_memory(&slowdowns->error);
+	slowdowns->job = finder_start(sizeof *slowdowns->job, plan, rules_file, fingerprint, slowdowns_run,
+		slowdowns_take_over, &slowdowns->error);
 }
 
 const struct slowdowns *slowdowns_look(struct slowdowns *slowdowns)
 {
 	slowdowns->job = finder_look(slowdowns->job, false, slowdowns, &slowdowns->error);
-	slowdowns->finding = slowdowns->job;
 	return slowdowns;
 }
 

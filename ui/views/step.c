@@ -357,9 +357,9 @@ static void draw_cursor_line(struct frame *frame, int y, const struct model *mod
 	const struct plan *plan = model->plan;
 	const struct op *op = &plan->graph->op[model->op];
 	uint32_t position = model_position(model);
-	char live[32], text[100];
+	char text[100];
 	int64_t below = plan->ordered->live[position] - plan_peak(plan);
-	bytes_text(plan->ordered->live[position], live, sizeof live);
+	const char *live = BYTES(plan->ordered->live[position]);
 	if (below == 0)
 		PRINT_TO(text, "%s alive = most", live);
 	else
@@ -468,7 +468,7 @@ static void step_draw_next(struct frame *frame, int y, const struct model *model
 		PRINT_TO(text, "%s%s%s%s%s", one ? "same results: " : "", same, one && two ? " · " : "",
 			two ? "other numbers: " : "", other);
 		if (!one && !two)
-			PRINT_TO(text, ways->finding ? "planning what fits" : "no single change fits; S: more devices");
+			PRINT_TO(text, ways->job ? "planning what fits" : "no single change fits; S: more devices");
 	} else
 		PRINT_TO(text, "%s",
 			verdict->fits == FITS_ANY ? "type a size or a GPU, such as 24 or h100: what fits is planned"

@@ -202,7 +202,7 @@ static void draw_detail(
 	if (width - x < 12)
 		return;
 	x += frame_rest(frame, x, y, ROLE_LABEL, ", last ");
-	uint32_t last = graph->users.item[graph->users.start[tensor->storage]];
+	uint32_t last = csr_at(&graph->users, tensor->storage, 0);
 	FOR_ITEMS(user, &graph->users, tensor->storage)
 		if (model->plan->ordered->position[user] > model->plan->ordered->position[last])
 			last = user;

@@ -66,9 +66,9 @@ struct finder {
 	struct error error;
 };
 
-/* A job of so many bytes, run on its thread; NULL where there is no memory or no thread. */
+/* A job of so many bytes, run on its thread; NULL with *error where there is no memory or no thread. take: or NULL. */
 void *finder_start(size_t size, const struct plan *plan, const char *rules_file, uint64_t fingerprint,
-	void (*run)(void *job, const atomic_bool *cancel));
+	void (*run)(void *job, const atomic_bool *cancel), void (*take)(void *owner, void *job), struct error *error);
 /* Hands what a job has by now to its owner by its `take`. Waits for its end where asked to; an ended job is freed, and
  * *error is its. Returns the job, NULL once it has ended. */
 void *finder_look(void *job, bool wait, void *owner, struct error *error);
@@ -82,10 +82,9 @@ void finder_free(void *job);
 
 struct ways {
 	uint64_t fingerprint; /* of the plan that was asked about */
-	bool finding;         /* more rows may come */
 	struct fit_list list; /* as far as it is there */
 	struct error error;
-	struct ways_job *job; /* under way, or NULL */
+	struct ways_job *job; /* under way, more rows may come; or NULL */
 };
 
 /* Plans changes of the plan's scenario that may fit its cap; what was being planned before is given up. Out of memory:
@@ -99,10 +98,10 @@ void ways_free(struct ways *ways);
 /* slowdowns: time over memory of the step on the screen: found beside the screen, shown as far as it is there. */
 
 struct slowdowns {
-	bool there, finding; /* there: the curve holds something; finding: more may come */
+	bool there; /* the curve holds something */
 	struct slowdown curve;
 	struct error error;
-	struct slowdowns_job *job; /* under way, or NULL */
+	struct slowdowns_job *job; /* under way, more may come; or NULL */
 };
 
 /* Finds the curve of a plan's step, unless it is there or on its way; another one that is on its way is given up. Out

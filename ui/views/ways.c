@@ -87,26 +87,19 @@ static void ways_take(void *owner, void *from)
 void ways_wait(struct ways *ways)
 {
 	ways->job = finder_look(ways->job, true, ways, &ways->error);
-	ways->finding = false;
 }
 
 void ways_find(struct ways *ways, const struct plan *plan, const char *rules_file)
 {
 	ways_free(ways);
 	ways->fingerprint = plan->fingerprint;
-	ways->error = (struct error){ 0 };
-	ways->job = finder_start(sizeof *ways->job, plan, rules_file, plan->fingerprint, ways_run);
-	ways->finding = ways->job;
-	if (ways->job)
-		ways->job->finder.take = ways_take;
-	else
-		fail_memory(&ways->error);
+	ways->job = finder_start(
+		sizeof *ways->job, plan, rules_file, plan->fingerprint, ways_run, ways_take, &ways->error);
 }
 
 const struct ways *ways_look(struct ways *ways)
 {
 	ways->job = finder_look(ways->job, false, ways, &ways->error);
-	ways->finding = ways->job;
 	return ways;
 }
 

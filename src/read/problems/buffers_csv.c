@@ -151,8 +151,7 @@ static int compare_gaps(const void *left, const void *right)
 static enum status add_piece(struct reader *reader, struct piece piece)
 {
 	struct buffers *buffers = &reader->csv->buffers;
-	if (!mem_reserve(&buffers->piece, &reader->piece_room, reader->pieces + 1, sizeof *buffers->piece))
-		return fail_memory(reader->error);
+	NEEDED(reader->error, mem_reserve(&buffers->piece, &reader->piece_room, reader->pieces + 1, sizeof *buffers->piece));
 	buffers->piece[reader->pieces++] = piece;
 	return OK;
 }
@@ -304,8 +303,7 @@ static enum status refuse_twins(struct reader *reader)
 	const struct buffers_csv *csv = reader->csv;
 	uint32_t n = csv->buffers.n, second = n, first = n;
 	HELD const struct slice **id = mem_alloc(n, sizeof *id);
-	if (!id)
-		return fail_memory(reader->error);
+	NEEDED(reader->error, id);
 	FOR(i, n)
 		id[i] = &csv->id[i];
 	qsort(id, n, sizeof *id, buffers_csv_compare_ids);
@@ -350,8 +348,7 @@ enum status buffers_csv_read(const char *text, size_t size, struct buffers_csv *
 	if (error)
 		*error = (struct error){ 0 };
 	char *copy = arena_text(&csv->arena, text, size);
-	if (!copy)
-		return fail_memory(error);
+	NEEDED(error, copy);
 	struct reader reader = { .csv = csv, .error = error, .next = copy, .end = copy + size };
 	if (size >= 3 && memcmp(copy, "\xef\xbb\xbf", 3) == 0)
 		reader.next += 3;

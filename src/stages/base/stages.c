@@ -105,8 +105,7 @@ enum status scenario_problem(
 	const struct graph *graph, const struct scenario *scenario, struct problem *problem, struct error *error)
 {
 	struct order_pin *MAKE(pin, scenario->pins);
-	if (!pin)
-		return fail_memory(error);
+	NEEDED(error, pin);
 	uint32_t pins = 0;
 	FOR(i, scenario->pins)
 		if (scenario->pin[i].kind == PIN_ORDER) {
@@ -217,8 +216,7 @@ struct ordered *stage_order(
 		ordered->cut_short |= status == CANCELLED;
 		if (status == LIMIT || (status == CANCELLED && ordered->result.order))
 			status = OK;
-		if (status == OK)
-			status = stages_evaluate(ordered);
+		THEN(status, stages_evaluate(ordered));
 		if (status == OK && stage_contradicts(stage, graph, scenario, ordered->result.proof.bound))
 			withdraw(ordered);
 		if (status != OK)
@@ -330,18 +328,18 @@ static enum status lifetimes(const struct ordered *ordered, int64_t alignment, s
 	enum status status = NO_MEMORY;
 	if (laid_out->first && laid_out->last && laid_out->bytes && laid_out->offset && first && last)
 		status = problem_lifetimes(problem, ordered->result.order, first, last);
-	for (uint32_t s = 0; status == OK && s < graph->storages; s++) {
+	FOR_WHILE(s, graph->storages, status == OK) {
 		bool there = graph->storage[s].persistent && graph->storage[s].bytes > 0;
 		laid_out->bytes[s] = align_up(graph->storage[s].bytes, alignment);
 		laid_out->first[s] = there ? 0 : NONE;
 		laid_out->last[s] = there ? (graph->ops ? graph->ops - 1 : 0) : NONE;
 		laid_out->offset[s] = -1;
 	}
-	for (uint32_t item = 0; status == OK && item < problem->items; item++) {
+	FOR_WHILE(item, problem->items, status == OK) {
 		laid_out->first[problem->storage[item]] = first[item];
 		laid_out->last[problem->storage[item]] = last[item];
 	}
-	for (uint32_t i = 0; status == OK && i < graph->ops; i++) {
+	FOR_WHILE(i, graph->ops, status == OK) {
 		uint32_t op = ordered->result.order[i], item = graph->storages + op;
 		laid_out->bytes[item] = problem->workspace[op];
 		laid_out->first[item] = laid_out->last[item] = problem->workspace[op] > 0 ? i : NONE;
@@ -419,8 +417,7 @@ static enum status fix_offsets(
 			return fail(error, INFEASIBLE, "%s puts no tensor at a wanted offset: set another layout", takes_no_pins(scenario));
 		struct buffers *buffers = &input->buffers;
 		if (!buffers->fixed) {
-			if (!ROOM(&input->arena, buffers->fixed, buffers->n))
-				return fail_memory(error);
+			NEEDED(error, ROOM(&input->arena, buffers->fixed, buffers->n));
 			FOR(b, buffers->n)
 				buffers->fixed[b] = -1;
 		}
@@ -498,7 +495,7 @@ static enum status spread_blocks(const struct layout_input *input, const struct 
 	mem_free(layout->offset);
 	layout->offset = offset;
 	for (int side = 0; side < 2 && layout->clash.buffer[side] != NONE; side++)
-		for (uint32_t i = n; i-- > 0;)
+		FOR_DOWN(i, n)
 			if (blocks->block[i] == layout->clash.buffer[side] && input->buffers.fixed[i] >= 0) {
 				layout->clash.buffer[side] = i;
 				break;
@@ -564,7 +561,7 @@ static enum status run_layout(struct stage_context *stage, const struct graph *g
 		status = name_clash(graph, scenario, input, &laid_out->layout, error);
 	if (status == OK && laid_out->layout.moved && options.strategy == LAYOUT_FILE)
 		laid_out->layout.strategy = moved_text(&laid_out->arena, laid_out->layout.moved, input->buffers.n);
-	for (uint32_t i = 0; status == OK && i < input->buffers.n; i++)
+	FOR_WHILE(i, input->buffers.n, status == OK)
 		laid_out->offset[input->item[i]] = laid_out->layout.offset[i];
 	return status;
 }
@@ -575,18 +572,14 @@ static enum status lay_out_order(struct stage_context *stage, const struct order
 	struct error *error)
 {
 	enum status status = lifetimes(ordered, scenario->value[K_alignment], laid_out);
-	if (status == OK)
-		status = collect_buffers(ordered, laid_out, input);
+	THEN(status, collect_buffers(ordered, laid_out, input));
 	if (status != OK)
 		fail_status(error, status);
-	if (status == OK)
-		status = fix_offsets(ordered, scenario, input, error);
-	if (status == OK)
-		status = link_groups(ordered, scenario, input, error);
+	THEN(status, fix_offsets(ordered, scenario, input, error));
+	THEN(status, link_groups(ordered, scenario, input, error));
 	if (status == OK && !quick && scenario->value[K_layout] == LAYOUT_FILE)
 		status = take_addresses(ordered, input, error);
-	if (status == OK)
-		status = run_layout(stage, ordered->graph, scenario, quick, input, laid_out, error);
+	THEN(status, run_layout(stage, ordered->graph, scenario, quick, input, laid_out, error));
 	bool theirs = status == OK &&
 		memcmp(ordered->result.order, ordered->problem.program, ordered->problem.ops * sizeof *ordered->result.order) ==
 			0;

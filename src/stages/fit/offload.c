@@ -39,7 +39,7 @@ enum status host_link_of(const struct graph *step, const struct scenario *scenar
 	int64_t memory = scenario->device.host_memory;
 	int64_t *MAKE(time, step->storages);
 	*link = (struct recompute_link){ .rate = machine->host.rate, .memory = memory ? memory : BYTES_MAX, .time = time };
-	for (uint32_t s = 0; s < step->storages && time; s++)
+	FOR_WHILE(s, step->storages, time)
 		time[s] = machine_host_time(machine, step->storage[s].bytes);
 	return time ? OK : NO_MEMORY;
 }
@@ -48,7 +48,7 @@ int64_t host_stall(const struct graph *graph, const struct scenario *scenario, c
 	const struct rules *rules)
 {
 	HELD uint32_t *MAKE(order, graph->ops);
-	for (uint32_t op = 0; op < graph->ops && order; op++)
+	FOR_WHILE(op, graph->ops, order)
 		order[op] = op;
 	struct plan_time *time = order ? plan_time_of(graph, order, sharded, scenario, rules) : NULL;
 	int64_t stall = time ? plan_time_host_waits(time, sharded) : -1;
@@ -64,13 +64,13 @@ static enum status fit_offload_judge(const struct choosing *choosing, const stru
 	enum status status = recompute_solver_begin(&fitted->input, &solver);
 	HELD uint8_t *MAKE(keep, away->graph->storages);
 	status = keep ? status : NO_MEMORY;
-	for (uint32_t b = 0; b < solver.bases && status == OK; b++) {
+	FOR_WHILE(b, solver.bases, status == OK) {
 		status = recompute_play(&solver.replay, &solver.base[b], keep);
 		away->peak = b == 0 || solver.replay.peak < away->peak ? solver.replay.peak : away->peak;
 	}
 	away->fits = status == OK && away->peak <= choosing->cap;
 	away->least = status == OK && away->fits ? 0 : INT64_MAX;
-	for (uint32_t b = 0; b < solver.bases && status == OK && !away->fits && !choosing->finished; b++) {
+	FOR_WHILE(b, solver.bases, status == OK && !away->fits && !choosing->finished) {
 		struct recompute_dual dual;
 		status = recompute_dual_solve(
 			&solver.base[b], &solver.network, choosing->cap, NULL, NULL, choosing->stage->control, &dual);
@@ -185,9 +185,8 @@ static enum status fit_offload_estimate(struct choosing *choosing, struct recomp
 	mem_free(certificate.arc);
 	choosing->turn = certificate.op != NONE ? certificate.op : choosing->turn;
 	*price = (int64_t)(slope * (double)RECOMPUTE_PRICE_UNIT);
-	if (status == OK)
-		status = recompute_bound_kept(&solver->bounds, *price, choosing->stage->control, wanted);
-	for (uint32_t s = 0; s < choosing->step->storages && *price == 0; s++)
+	THEN(status, recompute_bound_kept(&solver->bounds, *price, choosing->stage->control, wanted));
+	FOR_WHILE(s, choosing->step->storages, *price == 0)
 		wanted[s] = true;
 	if (status == OK) {
 		recompute_states_of(choosing->step, wanted, state);
@@ -216,13 +215,11 @@ static enum status fit_offload_choose(struct choosing *choosing, struct recomput
 			return OK;
 		uint32_t turn = choosing->turn;
 		choosing->turn = NONE;
-		if (status == OK)
-			status = fit_offload_look(choosing, wanted, 0, ALL, &other);
+		THEN(status, fit_offload_look(choosing, wanted, 0, ALL, &other));
 		if (status == OK)
 			take_better(best, &other);
 		choosing->turn = turn;
-		if (status == OK)
-			status = fit_offload_look(choosing, wanted, 0, ALL, &other);
+		THEN(status, fit_offload_look(choosing, wanted, 0, ALL, &other));
 		int64_t moved = other.bytes;
 		if (status == OK)
 			take_better(best, &other);
@@ -250,12 +247,12 @@ static void read_reruns(
 	}
 	FOR(op, graph->ops)
 		if (graph->op[op].added == ADDED_FETCH && csr_length(&graph->reads, op) > 0 && csr_length(&graph->writes, op) > 0) {
-			uint32_t host = graph->tensor[graph->reads.item[graph->reads.start[op]]].writer,
-					 to = graph->writes.item[graph->writes.start[op]];
+			uint32_t host = graph->tensor[csr_at(&graph->reads, op, 0)].writer,
+					 to = csr_at(&graph->writes, op, 0);
 			if (host != NONE && csr_length(&graph->reads, host) > 0)
-				came[graph->tensor[to].storage] = came[graph->tensor[graph->reads.item[graph->reads.start[host]]].storage];
+				came[graph->tensor[to].storage] = came[graph->tensor[csr_at(&graph->reads, host, 0)].storage];
 		}
-	for (uint32_t op = graph->ops; op-- > 0;) {
+	FOR_DOWN(op, graph->ops) {
 		uint32_t own = graph_find_op(step, graph->op[op].name),
 				 of = graph->op[op].recomputed && graph->op[op].of ? graph_find_op(step, graph->op[op].of) : NONE;
 		if (own != NONE && fitted->time[own] > 0) {
@@ -358,11 +355,10 @@ static enum status choose_after(struct choosing *choosing, struct fitted *sub, b
 	MAKE(choosing->window, storages);
 	enum status status = wanted && choosing->window ? host_link_of(sub->step, choosing->scenario, &sub->link) : NO_MEMORY;
 	status = status == OK ? recompute_solver_begin(&sub->input, &solver) : status;
-	if (status == OK)
-		status = find_fullest(&solver, &choosing->turn);
+	THEN(status, find_fullest(&solver, &choosing->turn));
 	sub->input.link = &sub->link;
 	choosing->step = &solver.step;
-	for (uint32_t s = 0; s < storages && wanted; s++)
+	FOR_WHILE(s, storages, wanted)
 		wanted[s] = true;
 	status = error_set(choosing->error, status) == OK ? fit_offload_look(choosing, wanted, 0, ALL, best) : status;
 	if (status == OK && best->fits && fewest)
@@ -391,8 +387,7 @@ struct graph *offload_after(struct stage_context *stage, const struct scenario *
 		.finished = true,
 		.turn = NONE,
 		.error = error };
-	if (status == OK)
-		status = choose_after(&choosing, sub, fewest, &best);
+	THEN(status, choose_after(&choosing, sub, fewest, &best));
 	*peak = best.peak;
 	activations_free(&activations);
 	fitted_release(sub);

@@ -72,7 +72,7 @@ static bool plan_time_find_costs(struct timing *timing)
 		(timing->sharded && blocks_find(timing->sharded->shared->graph, &timing->blocks) != OK))
 		return false;
 	enum status status = OK;
-	for (uint32_t op = 0; op < ops && status == OK; op++)
+	FOR_WHILE(op, ops, status == OK)
 		status = time_op(timing, op, &near);
 	blocks_free(&timing->blocks);
 	return status == OK;
@@ -211,7 +211,7 @@ enum status plan_step_shares(const struct graph *graph, const struct sharded *sh
 	uint32_t axes = sharded ? sharded->sharding.mesh.axes : 0;
 	bool fine = find_passes(&timing, scenario) && plan_time_find_costs(&timing);
 	*in_passes = 0;
-	for (uint32_t op = 0; op < graph->ops && fine; op++) {
+	FOR_WHILE(op, graph->ops, fine) {
 		uint32_t stream = timing.costs.stream[op];
 		bool update = graph->op[op].phase == PHASE_UPDATE;
 		int64_t runs = passes == 0 ? runs_of(&timing, op) : update ? 1 : passes, time;

@@ -322,11 +322,10 @@ static enum status bound_both(struct stage_context *stage, int64_t cap, const st
 {
 	struct recompute_bounds bounds = { 0 };
 	HELD uint32_t *MAKE(op, solver->bounds.turns);
-	for (uint32_t i = 0; i < solver->bounds.turns && op; i++)
+	FOR_WHILE(i, solver->bounds.turns, op)
 		op[i] = recompute_bounds_op(&solver->bounds, i);
 	enum status status = op ? recompute_bounds_new(&fitted->input, op, solver->bounds.turns, &bounds) : NO_MEMORY;
-	if (status == OK)
-		status = recompute_bound(&bounds, cap, stage->control, &fitted->bound, &fitted->slope, &fitted->certificate);
+	THEN(status, recompute_bound(&bounds, cap, stage->control, &fitted->bound, &fitted->slope, &fitted->certificate));
 	fitted->impossible = status == INFEASIBLE;
 	recompute_bounds_free(&bounds);
 	return fitted->impossible ? OK : error_set(error, status);
@@ -513,8 +512,7 @@ static enum status find_after(struct both *both, const struct recompute_solver *
 		status = narrow_after(both, more + (most - more) / 2, near, AFTER_ABOVE, &best, &low, &most);
 	if (status == OK && best.graph && low > 0)
 		status = search_after(both, low, AFTER_WHOLE * near, &best);
-	if (status == OK)
-		status = take_after(both, &best);
+	THEN(status, take_after(both, &best));
 	graph_release(best.graph);
 	return status;
 }
@@ -538,9 +536,9 @@ static enum status fits_kept(struct recompute_solver *solver, int64_t cap, bool 
 {
 	HELD uint8_t *MAKE(keep, solver->step.storages);
 	enum status status = keep ? OK : NO_MEMORY;
-	for (uint32_t s = 0; s < solver->step.storages && keep; s++)
+	FOR_WHILE(s, solver->step.storages, keep)
 		keep[s] = solver->step.droppable[s] && solver->step.fixed[s] == RECOMPUTE_DROPPED ? RECOMPUTE_HOLD : RECOMPUTE_KEEP;
-	for (uint32_t b = 0; b < solver->bases && status == OK && !*kept; b++) {
+	FOR_WHILE(b, solver->bases, status == OK && !*kept) {
 		status = recompute_play(&solver->replay, &solver->base[b], keep);
 		*kept = status == OK && solver->replay.peak <= cap;
 	}
@@ -592,8 +590,7 @@ static enum status find_both(struct both *both, struct recompute_solver *solver)
 	if (status == OK &&
 		(both->alone || kept || fitted->impossible)) /* proved: nothing fits, and what is lowest is shown */
 		return try_away(both, fitted->step);
-	if (status == OK)
-		status = look_at_windows(both, solver);
+	THEN(status, look_at_windows(both, solver));
 	if (status == OK && !fitted->impossible)
 		status = find_after(both, solver);
 	if (status == OK && !is_close(fitted, both->cap) && may_win(both, both->windows_least))
@@ -610,8 +607,7 @@ static struct graph *solve_both(struct both *both)
 	enum status status = host_link_of(fitted->step, both->scenario, &fitted->link);
 	status = error_set(both->error, status == OK ? recompute_solver_new(&fitted->input, &solver) : status);
 	fitted->input.link = &fitted->link;
-	if (status == OK)
-		status = find_both(both, &solver);
+	THEN(status, find_both(both, &solver));
 	recompute_solver_free(&solver);
 	graph_release(both->windows);
 	if (status != OK) {

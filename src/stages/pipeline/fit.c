@@ -329,7 +329,7 @@ static struct graph *apply_states(struct choosing *choosing)
 	input.forward = choosing->forward;
 	input.fixed = choosing->fixed;
 	enum status status = recompute_step_find(&input, &step);
-	for (uint32_t op = 0; op < choosing->device->ops && order; op++)
+	FOR_WHILE(op, choosing->device->ops, order)
 		order[op] = op;
 	status = status == OK && order ? recompute_replay_new(&step, &replay) : NO_MEMORY;
 	status = status == OK ? recompute_base_of(&step, order, &base) : status;
@@ -362,7 +362,7 @@ struct graph *pipeline_fit_graph(struct stage_context *stage, struct pipeline_fi
 	if (status == OK && !fit->fitted->rank &&
 		!(MAKE(fit->fitted->rank, fit->pipelined->ranks)))
 		status = fail_memory(error);
-	for (uint32_t r = 0; r < fit->pipelined->ranks && status == OK; r++)
+	FOR_WHILE(r, fit->pipelined->ranks, status == OK)
 		status = choose_rank(&choosing, r);
 	struct graph *graph = status == OK ? apply_states(&choosing) : NULL;
 	pipeline_flow_free(&choosing.flow);

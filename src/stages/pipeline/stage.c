@@ -332,7 +332,7 @@ static void find_alike(struct piping *piping, uint64_t *shape)
 		shape[r] = hash_join(pipeline_stage_shape_of(rank->graph),
 			(uint64_t)(rank->parameters + rank->optimizer + rank->gradients + rank->inputs));
 		rank->alike = r;
-		for (uint32_t other = 0; other < r && rank->alike == r; other++)
+		FOR_WHILE(other, r, rank->alike == r)
 			rank->alike = shape[other] == shape[r] ? other : r;
 	}
 }
@@ -475,7 +475,7 @@ static enum status stage_time_ranks(struct piping *piping)
 			twin++;
 		if (twin == r)
 			TRY(stage_time_rank(piping, r, pass));
-		for (uint32_t c = 0; c < pipelined->chunks && twin < r; c++)
+		FOR_WHILE(c, pipelined->chunks, twin < r)
 			pipelined->piece[rank_piece(r, c, ranks, pipelined->folded)] =
 				pipelined->piece[rank_piece(twin, c, ranks, pipelined->folded)];
 		pipelined->rank[r] = pipelined->rank[twin];

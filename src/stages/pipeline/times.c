@@ -117,7 +117,7 @@ void rank_passes(const struct rank_clock *clock, struct pass_time *pass)
 		pass[latest].time = SMALLER(clock->time.start[op], pass[latest].time);
 	}
 	int64_t end = clock->time.total;
-	for (uint32_t k = passes; k-- > 0;) {    /* from when it begins to how long it takes */
+	FOR_DOWN(k, passes) {    /* from when it begins to how long it takes */
 		int64_t begin = k == 0 ? 0 : pass[k].time < end ? pass[k].time : end;
 		pass[k].time = end - begin;
 		pass[k].waits += pass[k].time;

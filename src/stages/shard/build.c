@@ -45,8 +45,7 @@ static enum status shard_build_build(struct sharded *sharded, const struct shard
 {
 	const struct units *units = &sharded->shared->units;
 	const struct graph *graph = units->graph;
-	if (!ROOM(&sharded->arena, sharded->redundant, graph->storages))
-		return fail_memory(error);
+	NEEDED(error, ROOM(&sharded->arena, sharded->redundant, graph->storages));
 	sharded->device = device_graph_build(units, &sharded->sharding, 0, error);
 	if (!sharded->device)
 		return error->status;

@@ -78,7 +78,7 @@ enum status shard_pins_find(const struct scenario *scenario, const struct units 
 {
 	enum status status = OK;
 	*pins = 0;
-	for (uint32_t i = 0; i < scenario->pins && status == OK; i++)
+	FOR_WHILE(i, scenario->pins, status == OK)
 		if (scenario->pin[i].kind == PIN_PLACEMENT &&
 			(status = shard_pins_resolve(&scenario->pin[i], units, mesh, NULL, &pin[*pins], error)) == OK)
 			++*pins;

@@ -31,7 +31,7 @@ static enum status published_add_found(struct shard_job *job, const struct shard
 	qsort(cost, others, sizeof *cost, published_by_cost);
 	if (chosen + others > room)
 		most = room > chosen ? cost[room - chosen - 1] : -1;
-	for (uint32_t i = 0; i < report->candidates && room > 0; i++) {
+	FOR_WHILE(i, report->candidates, room > 0) {
 		const struct sharding_candidate *found = &report->candidate[i];
 		if (!found->chosen && (found->cost > most || room <= chosen))
 			continue;
@@ -109,7 +109,7 @@ static enum status published_times(struct shard_job *job, struct published_mesh 
 		least = mesh[i].found.split && mesh[i].report.least_usage < least ? mesh[i].report.least_usage : least;
 	int64_t limit = sharding_slack(least, (uint32_t)job->scenario->value[K_slack]);
 	job->least = least;
-	for (uint32_t i = 0; i < count && status == OK; i++) {
+	FOR_WHILE(i, count, status == OK) {
 		if (!mesh[i].found.split)
 			continue;
 		OWN(sharding) first = { 0 };
@@ -168,7 +168,7 @@ enum status shard_job_published(struct shard_job *job, struct sharding *sharding
 	if (count < all && !job->wish->least)
 		note(job->notes, NOTE_LEFT_OUT "%u of %u meshes, as the step has many ops", all - count, all);
 	enum status status = published_meshes(job, mesh, count);
-	for (uint32_t i = 0; i < count && status != NO_MEMORY; i++)
+	FOR_WHILE(i, count, status != NO_MEMORY)
 		best = mesh[i].found.split && (!best || published_before(job, &mesh[i], best)) ? &mesh[i] : best;
 	if (best) {
 		*sharding = best->found;

@@ -92,7 +92,7 @@ static void rivals_add_rival(const struct shard_job *job, struct sharding *rival
 {
 	const struct units *units = &job->shared->units;
 	bool known = sharding_equal(units, rival, &sharded->sharding);
-	for (uint32_t i = 0; i < sharded->rivals && !known; i++)
+	FOR_WHILE(i, sharded->rivals, !known)
 		known = sharding_equal(units, rival, &sharded->rival[i]);
 	if (known) {
 		sharding_free(rival);
@@ -160,7 +160,7 @@ static enum status search_mesh_of(struct shard_job *job, const struct shard_choi
 static enum status search_elsewhere(struct shard_job *job, const struct shard_choice *choice, struct sharded *sharded)
 {
 	uint32_t searched = 0;
-	for (uint32_t i = 0; i < job->experts && sharded->rivals < SHARD_RIVALS && searched < SHARD_MESHES; i++)
+	FOR_WHILE(i, job->experts, sharded->rivals < SHARD_RIVALS && searched < SHARD_MESHES)
 		if (!is_searched(job, choice, i)) {
 			TRY(search_mesh_of(job, &job->expert[i], sharded));
 			searched++;
@@ -195,8 +195,7 @@ static enum status add_strategies(struct shard_job *job, struct sharded *sharded
 		int zero = (int)scenario.value[K_zero];
 		scenario.value[K_strategy] = by_hand[i] + 1;
 		status = degrees_of_scenario(&scenario, &job->shared->units, &degrees, job->error);
-		if (status == OK)
-			status = add_expert(job, &degrees, zero == 0 && by_hand[i] == STRATEGY_ZERO ? 3 : zero, sharded);
+		THEN(status, add_expert(job, &degrees, zero == 0 && by_hand[i] == STRATEGY_ZERO ? 3 : zero, sharded));
 		status = status == BAD_INPUT ? error_set(job->error, OK) : status;
 	}
 	return status;
@@ -207,7 +206,7 @@ enum status shard_job_rivals(struct shard_job *job, const struct shard_choice *c
 	struct sharded *sharded)
 {
 	enum status status = OK;
-	for (uint32_t i = 0; i < job->experts && i < EXPERTS_PLANNED && status == OK; i++) {
+	FOR_WHILE(i, job->experts, i < EXPERTS_PLANNED && status == OK) {
 		const struct sharding_cost *cost = &job->expert[i].cost;
 		if (cost->total != sharded->cost.total || cost->usage != sharded->cost.usage)   /* else the first itself */
 			status = add_expert(job, &job->expert[i].degrees, job->expert[i].zero, sharded);

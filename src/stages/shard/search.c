@@ -50,8 +50,7 @@ enum status shard_job_search(struct shard_job *job, const struct mesh *mesh, con
 	struct sharding_options *options, struct sharding *found, struct sharding_report *report)
 {
 	enum status status = shard_job_options(job, mesh, roles, options);
-	if (status == OK)
-		status = sharding_find(&job->shared->units, mesh, options, job->stage->control, found, report, job->error);
+	THEN(status, sharding_find(&job->shared->units, mesh, options, job->stage->control, found, report, job->error));
 	return status == LIMIT ? OK : status;
 }
 
@@ -116,11 +115,9 @@ enum status shard_price_again(struct stage_context *stage, const struct sharded 
 	job.mixture = *mixture;
 	*whole = scenario_strategy(scenario) == STRATEGY_AUTO && (price->limit < 0 || price->limit == job.cap);
 	enum status status = shard_clock_open(stage, &sharded->shared->units, scenario, &job.clock);
-	if (status == OK)
-		status = shard_job_options(&job, mesh, NULL, &options);
-	if (status == OK)
-		status = sharding_priced(
-			&sharded->shared->units, mesh, &options, price->limit, price->alpha, price->beta, bound, error);
+	THEN(status, shard_job_options(&job, mesh, NULL, &options));
+	THEN(status, sharding_priced(
+		&sharded->shared->units, mesh, &options, price->limit, price->alpha, price->beta, bound, error));
 	shard_clock_close(&job.clock);
 	arena_free(&job.arena);
 	return status;
@@ -142,9 +139,8 @@ enum status shard_bound_again(struct stage_context *stage, const struct sharded 
 	job.apart = job.alone = scenario_strategy(scenario) == STRATEGY_AUTO;
 	*shown = (struct shown){ .proof = SHOWN_NOTHING };
 	enum status status = shard_clock_open(stage, &sharded->shared->units, scenario, &job.clock);
-	if (status == OK)
-		status = job.alone ? shard_job_search(&job, &sharded->sharding.mesh, roles, &options, &found, &report)
-			: shard_job_published(&job, &found, &report);
+	THEN(status, job.alone ? shard_job_search(&job, &sharded->sharding.mesh, roles, &options, &found, &report)
+		: shard_job_published(&job, &found, &report));
 	if (status == OK)
 		shard_stage_show(&job.clock, &report, sharded, shown);
 	sharding_free(&found);

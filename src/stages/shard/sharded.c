@@ -62,7 +62,7 @@ char *sharded_place(const struct sharded *sharded, uint32_t tensor, struct place
 {
 	size_t used = 0;
 	text[0] = '\0';
-	for (uint32_t a = 0; a < sharded->sharding.mesh.axes && used < size; a++)
+	FOR_WHILE(a, sharded->sharding.mesh.axes, used < size)
 		used += (size_t)snprintf(text + used, size - used, "%s%s", a ? ", " : "[",
 			placement_text(&sharded->shared->units, tensor, placement.on[a], TEXT(24)));
 	if (used && used < size)
@@ -89,7 +89,7 @@ char *mesh_text(const struct mesh *mesh, char *text, size_t size)
 {
 	size_t used = 0;
 	snprintf(text, size, "1 device");
-	for (uint32_t a = 0; a < mesh->axes && used < size; a++)
+	FOR_WHILE(a, mesh->axes, used < size)
 		used += (size_t)snprintf(text + used, size - used, "%s%s %u", a ? " x " : "", mesh->axis[a].name, mesh->axis[a].size);
 	return text;
 }

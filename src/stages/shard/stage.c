@@ -42,7 +42,7 @@ void shard_note_unsplit(const struct units *units, const struct sharding *shardi
 	const struct mesh *mesh = &sharding->mesh;
 	FOR(a, mesh->axes) {
 		bool any = false;
-		for (uint32_t op = 0; op < units->graph->ops && !any; op++)
+		FOR_WHILE(op, units->graph->ops, !any)
 			any = sharding->split[op].on[a] != UNIT_NONE;
 		if (!any)
 			note(notes, "no op is split over %s %u: every device along it runs the same%s", mesh->axis[a].name,
@@ -132,7 +132,7 @@ enum status shard_job_split(struct shard_job *job, const struct degrees *degrees
 	struct mesh mesh;
 	mesh_of_degrees(job->scenario, degrees, &mesh, roles);
 	units_dispatch(&job->shared->units, &mesh);
-	for (uint32_t a = 0; a < mesh.axes && zero >= 0; a++)
+	FOR_WHILE(a, mesh.axes, zero >= 0)
 		if (strcmp(mesh.axis[a].name, "dp") == 0 || strcmp(mesh.axis[a].name, "cp") == 0 ||
 			strcmp(mesh.axis[a].name, "ep") == 0)
 			roles[a].zero = (uint8_t)zero;
