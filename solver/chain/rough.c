@@ -214,11 +214,9 @@ static enum status bound_cut(const struct rough *rough, struct ascent *cut)
 			dual->multiplier[slot] = cut->multiplier;
 		status = rough_goes_on(rough);
 	}
-	if (status == OK)
-		status = shard_round(dual, &cut->runs.problem, &certificate);
+	THEN(status, shard_round(dual, &cut->runs.problem, &certificate));
 	status = status == OK ? rough_goes_on(rough) : status;
-	if (status == OK)
-		status = shard_bound(&cut->runs.problem, &certificate, rough->control, &rough->plan->bound, rough->error);
+	THEN(status, shard_bound(&cut->runs.problem, &certificate, rough->control, &rough->plan->bound, rough->error));
 	shard_certificate_free(&certificate);
 	return status;
 }
@@ -239,8 +237,7 @@ static enum status rough_find_bound(const struct rough *rough)
 				read_potential(rough, &tied, node, potential);
 		status = rough_goes_on(rough);
 	}
-	if (status == OK)
-		status = rough_begin(rough, STEPS_CUT, potential, &cut);
+	THEN(status, rough_begin(rough, STEPS_CUT, potential, &cut));
 	if (status == OK) {
 		go_on_from(&tied, &cut);
 		status = bound_cut(rough, &cut);
@@ -276,8 +273,7 @@ enum status shard_chain_rough(const struct shard_chain *chain, uint64_t effort, 
 	bool whole = false;
 	*plan = (struct chain_plan) { 0 };
 	enum status status = shard_chain_valid(chain, error);
-	if (status == OK)
-		status = control_status(control) == CANCELLED ? CANCELLED : find_plan(&rough, 1, effort, wants, &whole);
+	THEN(status, control_status(control) == CANCELLED ? CANCELLED : find_plan(&rough, 1, effort, wants, &whole));
 	if (status == LIMIT && !plan->choice && !whole && chain->limit >= 0)
 		status = find_plan(&rough, 4, effort, wants, &whole);
 	if ((status == OK || status == LIMIT) && !whole && plan->bound_kind) {

@@ -110,7 +110,7 @@ static enum status series_dominates(struct series *series, const struct way *low
 	NEED(mem_reserve(&series->row, &series->row_room, columns, 1));
 	uint8_t *row = series->row;
 	bool any = true;
-	for (uint32_t i = 0; i < rows && any; i++) {
+	FOR_WHILE(i, rows, any) {
 		bool corner = i == 0;
 		any = false;
 		FOR(j, columns) {
@@ -303,7 +303,7 @@ static enum status series_between(struct series *series, uint32_t from, uint32_t
 	NEED(way || series->dry);
 	struct stop stop = { 0 };
 	for (uint32_t i = 0; from != series->start && i < csr_length(&problem->products, from); i++) {
-		uint32_t item = problem->products.item[problem->products.start[from] + i];
+		uint32_t item = csr_at(&problem->products, from, i);
 		if (!series_reads(series, item, to))
 			continue;
 		bool shared = csr_length(&problem->users, item) + problem->live_out[item] > 1;
@@ -345,7 +345,7 @@ static enum status series_run(struct series *series)
 	CLEAR(series->outs, nodes);
 	CLEAR(series->in_rest, nodes);
 	CLEAR(series->out_rest, nodes);
-	memset(series->head, 0xff, nodes * sizeof *series->head);
+	FILL_NONE(series->head, nodes);
 	FOR(op, problem->ops) {
 		bool ends = csr_length(&problem->succ, op) == 0;
 		series->shared[op] = 0;

@@ -138,7 +138,7 @@ static int64_t exposed_passes(
 			run_block(&streams, term->traffic.forward, term->traffic.read, term->forward);
 			passes += term->forward;
 		}
-	for (uint32_t chunk = config->chunks; chunk-- > 0;)
+	FOR_DOWN(chunk, config->chunks)
 		for (uint32_t piece = config_piece(config, rank, chunk), b = first[piece + 1]; b-- > first[piece];) {
 			const struct block_term *term = &model->terms->block[b];
 			run_block(&streams, term->traffic.gather, term->traffic.read, term->backward);

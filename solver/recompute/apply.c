@@ -260,9 +260,8 @@ static bool apply_write_again(struct apply *apply, uint32_t op, uint32_t copy, u
 	const struct graph *graph = apply->graph;
 	uint32_t storage = apply_storage_of(apply, tensor), in = NONE;
 	bool stays = result_stays(apply, op, storage, bits), root = graph->tensor[tensor].alias == NONE;
-	FOR_SPAN(i, graph->inplace_start, op)
-		if (graph->inplace[i].out == tensor)
-			in = apply->tensor[graph->inplace[i].in];
+	if (graph_written_over(graph, op, tensor) != NONE)
+		in = apply->tensor[graph_written_over(graph, op, tensor)];
 	apply->made[tensor] = NONE;
 	if (!stays && !root)
 		return true;

@@ -248,14 +248,16 @@ static void align_dim(struct finding *finding, uint32_t k, uint32_t dim, uint32_
 		(*part)++;
 }
 
+static const struct part *parts_carried(const struct finding *finding, const struct carried *carried)
+{
+	const struct units *units = finding->units;
+	return units->part + units->part_start[graph_argument(units->graph, finding->op, carried->argument)] + carried->first;
+}
+
 /* True where two arguments carry a factor by the same parts. */
 static bool carried_alike(const struct finding *finding, const struct carried *a, const struct carried *b)
 {
-	const struct units *units = finding->units;
-	const struct part *pa = units->part + units->part_start[graph_argument(units->graph, finding->op, a->argument)] +
-		a->first;
-	const struct part *pb = units->part + units->part_start[graph_argument(units->graph, finding->op, b->argument)] +
-		b->first;
+	const struct part *pa = parts_carried(finding, a), *pb = parts_carried(finding, b);
 	FOR(i, a->count)
 		if (pa[i].size != pb[i].size)
 			return false;
@@ -292,9 +294,7 @@ static int64_t reduced_points(const struct finding *finding)
  * the index. NONE: there is none. */
 static uint32_t digit_of(const struct finding *finding, const struct carried *carried, int64_t size, int64_t within)
 {
-	const struct units *units = finding->units;
-	const struct part *part = units->part +
-		units->part_start[graph_argument(units->graph, finding->op, carried->argument)] + carried->first;
+	const struct part *part = parts_carried(finding, carried);
 	int64_t inner = 1;
 	for (uint32_t i = carried->count; i-- > 0 && inner <= within; inner *= part[i].size)
 		if (inner == within && part[i].size == size)
@@ -356,7 +356,6 @@ static void place_partial(const struct finding *finding, bool everywhere, int8_t
 static bool add_factor(struct finding *finding, uint32_t factor)
 {
 	const struct binding *binding = &finding->binding;
-	const struct units *units = finding->units;
 	uint8_t marks = binding->factor[factor].marks;
 	bool everywhere, inside = (marks & FACTOR_WHOLE) && finding->inside, whole = inside && finding->inside->whole;
 	const struct carried *model = carrier(finding, factor, &everywhere);
@@ -365,8 +364,7 @@ static bool add_factor(struct finding *finding, uint32_t factor)
 		return true;
 	if (!model || (!everywhere && !(marks & FACTOR_REDUCED) && !whole))
 		return true;
-	const struct part *part = units->part +
-		units->part_start[graph_argument(units->graph, finding->op, model->argument)] + model->first;
+	const struct part *part = parts_carried(finding, model);
 	int64_t within = binding->factor[factor].size;
 	FOR(j, model->count) {
 		within /= part[j].size;
@@ -412,7 +410,6 @@ static bool add_unread(struct finding *finding)
 /* A split into, or a joining of, equal pieces: the parts inside the pieces are units. */
 static bool add_pieces(struct finding *finding, uint32_t whole, const uint32_t *piece, uint32_t pieces)
 {
-	const struct units *units = finding->units;
 	const struct carried *of_whole = NULL, *model = NULL;
 	FOR(k, finding->arguments)
 		if (finding->carried[whole * finding->arguments + k].count > 0)
@@ -427,8 +424,7 @@ static bool add_pieces(struct finding *finding, uint32_t whole, const uint32_t *
 	if (!of_whole || !model || of_whole->count != model->count + 1)
 		return true;
 	struct carried inside = { of_whole->argument, of_whole->first + 1, model->count };
-	const struct part *part = units->part +
-		units->part_start[graph_argument(units->graph, finding->op, inside.argument)] + inside.first;
+	const struct part *part = parts_carried(finding, &inside);
 	if (part[-1].size != pieces || !carried_alike(finding, &inside, model))
 		return true;
 	FOR(j, inside.count) {

@@ -19,8 +19,7 @@ static enum status prefer_roles(
 	if (!job->options->roles || job->options->pins > 0)
 		return OK;
 	enum status status = split_by_roles(job->units, job->mesh, job->options->roles, &other);
-	if (status == OK)
-		status = sharding_sum_cost(job->sum, &other, &of_other);
+	THEN(status, sharding_sum_cost(job->sum, &other, &of_other));
 	bool fits = status == OK && (limit < 0 || of_other.usage <= limit), unfit = limit >= 0 && cost->usage > limit;
 	if (fits && (!sharding->split || unfit || of_other.summed < cost->summed)) {
 		sharding_free(sharding);
@@ -262,8 +261,7 @@ enum status sharding_find(const struct units *units, const struct mesh *mesh, co
 	struct sharding_job job;
 	enum status status = sharding_job_begin(&job, units, mesh, options, control, report, error);
 	*sharding = (struct sharding) { 0 };
-	if (status == OK)
-		status = strategies[options->strategy](&job, sharding);
+	THEN(status, strategies[options->strategy](&job, sharding));
 	if (status == LIMIT && sharding->split && (control->limit == 0 || control->ticks < control->limit))
 		status = OK;  /* its own effort is spent: report->proof.bound says how good it is */
 	if (status == CANCELLED && !sharding->split && options->roles && by_roles(&job, sharding) == NO_MEMORY)

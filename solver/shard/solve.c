@@ -238,14 +238,12 @@ enum status sharding_priced(const struct units *units, const struct mesh *mesh, 
 	struct network network;
 	job.mixture = options->mixture;
 	enum status status = split_usually(&job);
-	if (status == OK)
-		status = build_whole(&job, &aim, &network);
+	THEN(status, build_whole(&job, &aim, &network));
 	sharding_free(&job.usual);
 	TRY(status);
 	network.chain.limit = limit;
 	status = shard_chain_valid(&network.chain, error);
-	if (status == OK)
-		status = shard_chain_bound(&network.chain, alpha, beta, bound, error);
+	THEN(status, shard_chain_bound(&network.chain, alpha, beta, bound, error));
 	network_free(&network);
 	return status;
 }
@@ -460,9 +458,8 @@ static enum status search_by_axes(struct sharding_job *job, int64_t limit, bool 
 	struct sharding *sharding, struct sharding_cost *cost)
 {
 	enum status status = near ? copy_start(job, sharding, cost) : OK;
-	if (status == OK)
-		status = sharding->split ? solve_descend(job, limit, memory, sharding, cost)
-			: descend_twice(job, limit, memory, sharding, cost);
+	THEN(status, sharding->split ? solve_descend(job, limit, memory, sharding, cost)
+		: descend_twice(job, limit, memory, sharding, cost));
 	if (!went_on(status) || !job->start || limit < 0 || (sharding->split && cost->usage <= limit))
 		return status;
 	TRY(copy_start(job, sharding, cost));

@@ -28,7 +28,7 @@ static uint32_t adapters_weight(const struct adapting *adapting, uint32_t op)
 	const struct graph *graph = adapting->graph;
 	const struct rule *rule = rules_find(adapting->rules, graph->op[op].type);
 	FOR_ITEMS(read, &graph->reads, op) {
-		uint32_t root = graph->storage[graph->tensor[read].storage].root;
+		uint32_t root = graph_home(graph, read)->root;
 		const struct tensor *record = &graph->tensor[root];
 		if (rule && rule_contracts(rule) && record->kind == KIND_PARAMETER && record->dims == 2 &&
 			graph->tensor[read].dims == 2 && !adapter_name(record->name) && !strstr(record->name, "gate.weight"))
@@ -53,7 +53,7 @@ static uint32_t adapters_find(struct adapting *adapting)
 		*weight = *weight == last ? NONE : *weight;
 		FOR_ITEMS(read, &graph->reads, op) /* a table that is a layer's weight, too, stays as it is */
 			if (*weight == NONE && !graph_is_view(graph, op))
-				adapting->packed[graph->storage[graph->tensor[read].storage].root] = false;
+				adapting->packed[graph_home(graph, read)->root] = false;
 		const char *module = graph->op[op].module;
 		if (adapting->options->attention && !strstr(module, "attn") && !strstr(module, "ttention"))
 			*weight = NONE;
@@ -86,11 +86,11 @@ static uint32_t adapt(struct adapting *adapting, uint32_t op)
 {
 	const struct graph *graph = adapting->graph;
 	struct build *build = &adapting->build;
-	uint32_t weight = adapting->weight[op], made = graph->writes.item[graph->writes.start[op]], x = NONE,
+	uint32_t weight = adapting->weight[op], made = graph_result(graph, op, 0), x = NONE,
 		result = adapting->tensor[made];
 	struct shape shape = build_shape(build, result);
 	FOR_ITEMS(read, &graph->reads, op)
-		if (graph->tensor[read].dims == 2 && graph->storage[graph->tensor[read].storage].root != weight)
+		if (graph->tensor[read].dims == 2 && graph_home(graph, read)->root != weight)
 			x = adapting->tensor[read];
 	build_op(build, graph->op[op].type, NULL, 0);
 	FOR_ITEMS(item, &graph->reads, op)
@@ -122,7 +122,7 @@ static uint32_t unpack(struct adapting *adapting, uint32_t tensor)
 	COPY(shape.dim, record->shape, record->dims);
 	if (record->writer != NONE)
 		return build_reshape(build, adapting->graph->op[record->writer].type, unpack(adapting,
-			adapting->graph->reads.item[adapting->graph->reads.start[record->writer]]), shape);
+			graph_operand(adapting->graph, record->writer, 0)), shape);
 	uint32_t scale, packed = adapting->kept[tensor];
 	if (adapting->options->base == BASE_NF4) {
 		int64_t blocks = (tensor_elements(record) + BLOCK - 1) / BLOCK;
@@ -145,7 +145,7 @@ static void adapters_copy_tensors(struct adapting *adapting, bool pack)
 {
 	const struct graph *graph = adapting->graph;
 	enum adapter_base base = adapting->options->base;
-	for (uint32_t t = 0; t < graph->tensors && adapting->build.status == OK; t++) {
+	FOR_WHILE(t, graph->tensors, adapting->build.status == OK) {
 		struct tensor record = graph->tensor[t];
 		const int64_t halves[] = { (tensor_elements(&record) + 1) / 2, 1 };
 		adapting->packed[t] &= pack;
@@ -164,13 +164,11 @@ static void adapters_write(struct adapting *adapting, bool pack)
 	const struct graph *graph = adapting->graph;
 	struct build *build = &adapting->build;
 	adapters_copy_tensors(adapting, pack);
-	for (uint32_t op = 0; op < graph->ops && build->status == OK; op++) {
+	FOR_WHILE(op, graph->ops, build->status == OK) {
 		bool view = graph_is_view(graph, op), keeps = true;
-		build->phase = graph->op[op].phase;
-		build->module = graph->op[op].module;
-		build->src = graph->op[op].src;
+		build_beside(build, &graph->op[op]);
 		FOR_ITEMS(read, &graph->reads, op)
-			if (adapting->packed[graph->storage[graph->tensor[read].storage].root]) {
+			if (adapting->packed[graph_home(graph, read)->root]) {
 				keeps &= !view;
 				adapting->tensor[read] = view ? adapting->tensor[read] : unpack(adapting, read);
 			}

@@ -243,9 +243,7 @@ static void look_ahead(struct casting *run)
 
 static void begin_op(struct casting *run, uint32_t op, const char *type, uint32_t made)
 {
-	run->build.phase = run->graph->op[op].phase;
-	run->build.module = run->graph->op[op].module;
-	run->build.src = run->graph->op[op].src;
+	build_beside(&run->build, &run->graph->op[op]);
 	build_op(&run->build, type, IN(made));
 }
 

@@ -284,6 +284,15 @@ void build_copy_control(struct build *build, const struct graph *graph, const ui
 				build_fail(build, NO_MEMORY);
 }
 
+bool build_copy_begin(
+	struct build *build, const struct graph *graph, struct arena *arena, uint32_t **tensor, uint32_t **op)
+{
+	build->op = NONE;
+	build->draft = draft_new();
+	build->status = ROOM(arena, *tensor, graph->tensors) && ROOM(arena, *op, graph->ops) && build->draft ? OK : NO_MEMORY;
+	return build->status == OK;
+}
+
 void build_copy_tensors(struct build *build, const struct graph *graph, uint32_t *tensor)
 {
 	FOR_WHILE(t, graph->tensors, build->status == OK)

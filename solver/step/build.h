@@ -41,6 +41,14 @@ struct build {
 int64_t shape_elements(const struct shape *shape);
 bool shape_equal(const struct shape *a, const struct shape *b);
 
+/* The ops to come are of an op's phase and module, from its place in the source. */
+static inline void build_beside(struct build *build, const struct op *op)
+{
+	build->phase = op->phase;
+	build->module = op->module;
+	build->src = op->src;
+}
+
 /* A tensor that no op writes. */
 uint32_t build_leaf(struct build *build, const char *name, enum kind kind, enum dtype dtype, struct shape shape);
 /* Begins an op that reads the inputs; the name comes from the type ("aten.mm.default": mm_17). */
@@ -84,6 +92,10 @@ uint32_t build_copy_op(struct build *build, const struct graph *graph, uint32_t 
 /* The control edges among copied ops: op[i] is the draft's op for the graph's op i, or NONE where it was dropped. */
 void build_copy_control(struct build *build, const struct graph *graph, const uint32_t *op);
 
+/* The beginning of a copy of a graph: a draft, and room in the arena for what its tensors and ops are there. False
+ * where memory is out: build->status, for build_like(), says so. */
+bool build_copy_begin(
+	struct build *build, const struct graph *graph, struct arena *arena, uint32_t **tensor, uint32_t **op);
 /* Copies all tensors of a graph; tensor: [graph->tensors], what they are in the draft. */
 void build_copy_tensors(struct build *build, const struct graph *graph, uint32_t *tensor);
 /* The end of a copy of a graph: the draft becomes a graph that says of itself what that one does. Frees the draft. NULL

@@ -173,11 +173,6 @@ static double initial_state(const char *word)
 	return strstr(word, "sq") || strcmp(word, "sum") == 0 ? 1e-4 : 0;
 }
 
-static bool eager_update_has_master(const struct call *call, uint32_t parameter)
-{
-	return call->options->master && dtype_bits[build_dtype(call->build, parameter)] < 32;
-}
-
 /* The state of the call's parameters. */
 static void make_states(struct call *call, const struct sequence *sequence)
 {
@@ -186,8 +181,8 @@ static void make_states(struct call *call, const struct sequence *sequence)
 	FOR_WHILE(i, call->count, build->status == OK) {
 		uint32_t parameter = call->parameter[i].parameter;
 		struct shape shape = build_shape(build, parameter);
-		enum dtype dtype = eager_update_has_master(call, parameter) ? DTYPE_F32 : build_dtype(build, parameter);
-		weight[i] = eager_update_has_master(call, parameter)
+		enum dtype dtype = update_has_master(build, call->options, parameter) ? DTYPE_F32 : build_dtype(build, parameter);
+		weight[i] = update_has_master(build, call->options, parameter)
 			? eager_update_state(build, parameter, "master", dtype, shape, -1)
 			: parameter;
 		counter[i] = sequence->counts ? eager_update_state(build, parameter, "step", DTYPE_F32, SCALAR, 10) : NONE;
@@ -304,7 +299,7 @@ static void run_call(struct call *call, const struct sequence *sequence)
 			eager_update_drop(call, row->drops);
 	}
 	FOR_WHILE(i, call->count, build->status == OK)
-		if (eager_update_has_master(call, call->parameter[i].parameter))
+		if (update_has_master(build, call->options, call->parameter[i].parameter))
 			build_map_inplace(build, "aten.copy_.default", IN(call->parameter[i].parameter, values(call, 'w')[i]));
 }
 

@@ -52,9 +52,7 @@ static uint32_t cast_of(struct casting *casting, uint32_t op, uint32_t tensor)
 	uint32_t *copy = &casting->cast[graph->op[op].phase != PHASE_FORWARD][tensor];
 	if (*copy != NONE)
 		return *copy;
-	build->phase = graph->op[op].phase;
-	build->module = graph->op[op].module;
-	build->src = graph->op[op].src;
+	build_beside(build, &graph->op[op]);
 	build_op(build, "aten._to_copy.default", IN(casting->tensor[tensor]));
 	*copy = build_output(build, float8_is_gradient(graph, tensor) ? DTYPE_F8E5M2 : DTYPE_F8E4M3,
 		build_shape(build, casting->tensor[tensor]));
@@ -86,8 +84,7 @@ static void float8_rewrite(struct casting *casting, const bool *linear)
 	const struct graph *graph = casting->graph;
 	struct build *build = &casting->build;
 	build_copy_tensors(build, graph, casting->tensor);
-	FOR(t, 2 * graph->tensors)
-		casting->cast[0][t] = NONE;
+	FILL_NONE(casting->cast[0], 2 * (size_t)graph->tensors);
 	FOR_WHILE(op, graph->ops, build->status == OK)
 		casting->op[op] = linear[op] ? float8_narrow(casting, op) : build_copy_op(build, graph, op, casting->tensor);
 	build_finish(build);
@@ -96,23 +93,19 @@ static void float8_rewrite(struct casting *casting, const bool *linear)
 
 struct graph *float8_apply(struct graph *graph, const struct rules *rules, uint32_t *changed, struct error *error)
 {
-	struct casting casting = { .graph = graph, .build = { .source = graph, .op = NONE, .rules = rules } };
+	struct casting casting = { .graph = graph, .build = { .source = graph, .rules = rules } };
 	struct graph *result;
 	bool *linear = arena_alloc(&casting.arena, graph->ops, sizeof *linear);
 	*changed = 0;
 	for (uint32_t op = 0; linear && op < graph->ops; op++)
 		*changed += linear[op] = float8_is_linear(graph, rules, op);
-	ROOM(&casting.arena, casting.tensor, graph->tensors);
-	ROOM(&casting.arena, casting.op, graph->ops);
 	casting.cast[0] = arena_alloc(&casting.arena, 2 * (size_t)graph->tensors, sizeof **casting.cast);
 	casting.cast[1] = casting.cast[0] + graph->tensors;
 	if (linear && *changed == 0) {
 		result = graph_retain(graph);
 	} else {
-		casting.build.draft = draft_new();
-		casting.build.status = linear && casting.build.draft && casting.tensor && casting.op && casting.cast[0]
-			? OK
-			: NO_MEMORY;
+		build_copy_begin(&casting.build, graph, &casting.arena, &casting.tensor, &casting.op);
+		THEN(casting.build.status, linear && casting.cast[0] ? OK : NO_MEMORY);
 		if (casting.build.status == OK)
 			float8_rewrite(&casting, linear);
 		result = build_like(&casting.build, graph, error);

@@ -190,18 +190,13 @@ static bool grouped_heads_find_groups(struct grouping *grouping)
 {
 	const struct graph *graph = grouping->graph;
 	struct arena *arena = &grouping->arena;
-	uint32_t **const of_tensors[] = { &grouping->heads, &grouping->instead, &grouping->like };
-	bool fine = ROOMS(arena, graph->ops, grouping->grouped, grouping->dropped) &&
-		ROOM(arena, grouping->source, graph->tensors) &&
-		csr_transpose(arena, &graph->reads, graph->ops, graph->tensors, &grouping->readers) == OK;
-	for (int i = 0; i < 3 && fine; i++) {
-		*of_tensors[i] = arena_alloc(arena, graph->tensors, sizeof(uint32_t));
-		fine = *of_tensors[i] != NULL;
-		if (fine)
-			memset(*of_tensors[i], 0xff, graph->tensors * sizeof(uint32_t));
-	}
-	if (!fine)
+	if (!(ROOMS(arena, graph->ops, grouping->grouped, grouping->dropped) && ROOMS(arena, graph->tensors, grouping->source,
+		grouping->heads, grouping->instead, grouping->like) &&
+		csr_transpose(arena, &graph->reads, graph->ops, graph->tensors, &grouping->readers) == OK))
 		return false;
+	FILL_NONE(grouping->heads, graph->tensors);
+	FILL_NONE(grouping->instead, graph->tensors);
+	FILL_NONE(grouping->like, graph->tensors);
 	csr_unique(&grouping->readers, graph->tensors);
 	FOR(op, graph->ops)
 		group_kernel(grouping, op);
@@ -267,11 +262,9 @@ static void grouped_heads_copy_ops(
 static struct graph *grouped_heads_rewrite(struct grouping *grouping, struct error *error)
 {
 	const struct graph *graph = grouping->graph;
-	struct build build = { .draft = draft_new(), .op = NONE };
-	uint32_t *tensor = arena_alloc(&grouping->arena, graph->tensors, sizeof *tensor),
-			 *made = arena_alloc(&grouping->arena, graph->ops, sizeof *made);
-	build.status = build.draft && tensor && made ? OK : NO_MEMORY;
-	if (build.status == OK)
+	struct build build = { 0 };
+	uint32_t *tensor, *made;
+	if (build_copy_begin(&build, graph, &grouping->arena, &tensor, &made))
 		grouped_heads_copy_tensors(grouping, &build, tensor);
 	if (build.status == OK)
 		grouped_heads_copy_ops(grouping, &build, tensor, made);

@@ -57,13 +57,6 @@ static bool host_states_joins(const struct host_states *states, uint32_t s)
 		graph->op[allocator].phase == PHASE_UPDATE);
 }
 
-static uint32_t host_states_root(uint32_t *of, uint32_t s)
-{
-	while (of[s] != s)
-		s = of[s] = of[of[s]];
-	return s;
-}
-
 /* group [ops]: of each op of an update of state, from 1; 0: it is none. What an op touches together is of one group. */
 static bool host_states_group(const struct host_states *states, uint32_t *group)
 {
@@ -77,7 +70,7 @@ static bool host_states_group(const struct host_states *states, uint32_t *group)
 		FOR_ITEMS(touched, &graph->touches, op) {
 			if (!host_states_joins(states, touched))
 				continue;
-			uint32_t s = host_states_root(of, touched);
+			uint32_t s = set_root(of, touched);
 			first = first == NONE ? s : first;
 			of[LARGER(s, first)] = SMALLER(s, first);
 			first = SMALLER(s, first);
@@ -85,9 +78,9 @@ static bool host_states_group(const struct host_states *states, uint32_t *group)
 		group[op] = first == NONE ? 0 : 1 + first;
 	}
 	FOR_WHILE(s, graph->storages, of && holds)
-		holds[host_states_root(of, s)] |= states->goes[s];
+		holds[set_root(of, s)] |= states->goes[s];
 	FOR_WHILE(op, graph->ops, of && holds) {
-		uint32_t root = group[op] > 0 ? host_states_root(of, group[op] - 1) : NONE;
+		uint32_t root = group[op] > 0 ? set_root(of, group[op] - 1) : NONE;
 		group[op] = root != NONE && holds[root] ? 1 + root : 0;
 	}
 	return of && holds;

@@ -33,8 +33,7 @@ static void late_casts_move(struct moving *moving, const bool *late)
 	const struct graph *graph = moving->graph;
 	struct build *build = &moving->build;
 	build_copy_tensors(build, graph, moving->tensor);
-	FOR(op, graph->ops)
-		moving->op[op] = NONE;
+	FILL_NONE(moving->op, graph->ops);
 	FOR_INT(rest, 2) /* what nothing waits for comes last */
 		FOR_WHILE(op, graph->ops, build->status == OK)
 			if (!late[op] || rest)
@@ -44,7 +43,7 @@ static void late_casts_move(struct moving *moving, const bool *late)
 
 struct graph *late_casts(struct graph *graph, bool of_update, uint32_t *moved, struct error *error)
 {
-	struct moving moving = { .graph = graph, .of_update = of_update, .build = { .source = graph, .op = NONE } };
+	struct moving moving = { .graph = graph, .of_update = of_update, .build = { .source = graph } };
 	struct graph *result;
 	bool *late = arena_alloc(&moving.arena, graph->ops, sizeof *late);
 	*moved = 0;
@@ -54,15 +53,12 @@ struct graph *late_casts(struct graph *graph, bool of_update, uint32_t *moved, s
 			after_cast |= late[before];
 		*moved += late[op] = graph_widens_gradient(graph, op) && !after_cast;
 	}
-	ROOM(&moving.arena, moving.tensor, graph->tensors);
-	ROOM(&moving.arena, moving.op, graph->ops);
 	if (late && *moved == 0) {
 		result = graph_retain(graph);
 	} else {
-		moving.build.draft = draft_new();
-		moving.build.status = late && moving.build.draft && moving.tensor && moving.op ? OK : NO_MEMORY;
-		if (moving.build.status == OK)
+		if (build_copy_begin(&moving.build, graph, &moving.arena, &moving.tensor, &moving.op) && late)
 			late_casts_move(&moving, late);
+		THEN(moving.build.status, late ? OK : NO_MEMORY);
 		result = build_like(&moving.build, graph, error);
 	}
 	arena_free(&moving.arena);

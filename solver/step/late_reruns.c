@@ -15,21 +15,16 @@ static void late_reruns_add_edges(struct build *build, const struct graph *graph
 
 struct graph *late_reruns(struct graph *graph, struct error *error)
 {
-	struct build build = { .source = graph, .op = NONE };
-	struct arena arena = { 0 };
+	struct build build = { .source = graph };
+	OWN(arena) arena = { 0 };
 	if (!graph_reruns(graph))
 		return graph_retain(graph);
-	uint32_t *tensor = arena_alloc(&arena, graph->tensors, sizeof *tensor),
-			 *op = arena_alloc(&arena, graph->ops, sizeof *op);
-	build.draft = draft_new();
-	build.status = tensor && op && build.draft ? OK : NO_MEMORY;
-	if (build.status == OK)
+	uint32_t *tensor, *op;
+	if (build_copy_begin(&build, graph, &arena, &tensor, &op))
 		build_copy_tensors(&build, graph, tensor);
 	FOR_WHILE(i, graph->ops, build.status == OK)
 		op[i] = build_copy_op(&build, graph, i, tensor);
 	build_copy_control(&build, graph, op);
 	late_reruns_add_edges(&build, graph, op);
-	struct graph *result = build_like(&build, graph, error);
-	arena_free(&arena);
-	return result;
+	return build_like(&build, graph, error);
 }

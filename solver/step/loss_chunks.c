@@ -72,10 +72,7 @@ static struct shape shape_apart(const struct chunking *chunking, uint32_t tensor
 
 static void loss_chunks_describe(struct chunking *chunking, uint32_t op)
 {
-	const struct op *from = &chunking->graph->op[op];
-	chunking->build.phase = from->phase;
-	chunking->build.module = from->module;
-	chunking->build.src = from->src;
+	build_beside(&chunking->build, &chunking->graph->op[op]);
 }
 
 /* Of the last op, which may have more operands than FLOPs are counted from. */

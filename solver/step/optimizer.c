@@ -96,10 +96,7 @@ static uint32_t kept_tensor(const struct replacement *replacement, uint32_t tens
 	const struct graph *step = replacement->groups->step;
 	for (uint32_t writer = step->tensor[tensor].writer; writer != NONE && replacement->dropped[writer];
 		writer = step->tensor[tensor].writer) {
-		uint32_t before = NONE;
-		FOR_SPAN(i, step->inplace_start, writer)
-			if (step->inplace[i].out == tensor)
-				before = step->inplace[i].in;
+		uint32_t before = graph_written_over(step, writer, tensor);
 		if (before == NONE)
 			return NONE;
 		tensor = before;
@@ -141,10 +138,10 @@ static void optimizer_settle_tensors(const struct replacement *replacement, stru
 static struct graph *without_update(struct replacement *replacement, struct error *error)
 {
 	const struct graph *step = replacement->groups->step;
-	struct build build = { .draft = draft_new(), .op = NONE };
+	struct build build = { 0 };
 	uint32_t *tensor = NULL, *op = NULL;
-	enum status status = ROOM(&replacement->arena, tensor, step->tensors) && ROOM(&replacement->arena, op, step->ops) &&
-		build.draft ? OK : NO_MEMORY;
+	build_copy_begin(&build, step, &replacement->arena, &tensor, &op);
+	enum status status = build.status;
 	FOR_WHILE(t, step->tensors, status == OK) {
 		bool stays = kept_tensor(replacement, t) == t;
 		tensor[t] = stays ? draft_tensor(build.draft, &step->tensor[t]) : NONE;
@@ -261,9 +258,7 @@ static void optimizer_write_step(struct build *build, const struct graph *graph,
 		if (i == graph->ops)
 			break;
 		updates->op[i] = build_copy_op(build, graph, i, updates->identity);
-		build->phase = graph->op[i].phase;
-		build->module = graph->op[i].module;
-		build->src = graph->op[i].src;
+		build_beside(build, &graph->op[i]);
 		FOR_ITEMS(written, &graph->writes, i)
 			take_gradients(build, updates, written);
 	}
@@ -318,12 +313,8 @@ static bool prepare_updates(struct updates *updates, const struct graph *graph, 
 {
 	const struct update_groups *groups = updates->replacement->groups;
 	uint32_t count = updates->count = groups->groups;
-	uint32_t **of_group[] = { &updates->parameter, &updates->gradient, &updates->arrived, &updates->next,
-		&updates->before };
-	FOR(i, COUNT_OF(of_group))
-		if (!(*of_group[i] = arena_alloc(arena, count, sizeof **of_group[i])))
-			return false;
-	return ROOM(arena, updates->eager, count) && ROOMS(arena, graph->tensors, updates->identity, updates->group_at) &&
+	return ROOMS(arena, count, updates->parameter, updates->gradient, updates->arrived, updates->next, updates->before,
+		updates->eager) && ROOMS(arena, graph->tensors, updates->identity, updates->group_at) &&
 		ROOM(arena, updates->op, graph->ops);
 }
 

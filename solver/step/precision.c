@@ -98,9 +98,7 @@ static uint32_t island_op(struct conversion *conversion, uint32_t op)
 {
 	const struct graph *graph = conversion->graph;
 	struct build *build = &conversion->build;
-	build->phase = graph->op[op].phase;
-	build->module = graph->op[op].module;
-	build->src = graph->op[op].src;
+	build_beside(build, &graph->op[op]);
 	FOR_ITEMS(read, &graph->reads, op)
 		widened(conversion, read);
 	build_count_flops(build); /* of the last cast */

@@ -14,10 +14,7 @@
 static bool step_recompute_is_view(const struct graph *graph, uint32_t tensor)
 {
 	uint32_t writer = graph->tensor[tensor].writer;
-	bool view = graph->tensor[tensor].alias != NONE && writer != NONE;
-	for (uint32_t i = view ? graph->inplace_start[writer] : 0; view && i < graph->inplace_start[writer + 1]; i++)
-		view = graph->inplace[i].out != tensor;
-	return view;
+	return graph->tensor[tensor].alias != NONE && writer != NONE && graph_written_over(graph, writer, tensor) == NONE;
 }
 
 static bool step_recompute_kept(const struct replay *replay, uint32_t tensor)
@@ -123,11 +120,8 @@ static bool step_recompute_write_again(struct replay *replay, uint32_t op, uint3
 {
 	const struct graph *graph = replay->graph;
 	struct draft *draft = replay->build.draft;
-	uint32_t in = NONE;
+	uint32_t over = graph_written_over(graph, op, tensor), in = over == NONE ? NONE : replay->tensor[over];
 	bool stays = step_recompute_kept(replay, tensor);
-	FOR_SPAN(i, graph->inplace_start, op)
-		if (graph->inplace[i].out == tensor)
-			in = replay->tensor[graph->inplace[i].in];
 	replay->made[tensor] = NONE;
 	if (stays && graph->tensor[tensor].alias != NONE)
 		return true;
@@ -413,11 +407,9 @@ static void later_op(struct replay *replay, uint32_t op, uint32_t capacity)
 static bool step_recompute_note_windows(struct replay *replay, const struct offload_window *window, uint32_t windows)
 {
 	struct arena *arena = &replay->arena;
-	uint32_t ops = replay->graph->ops, *row = arena_alloc(arena, windows, sizeof *row),
-			 *item = arena_alloc(arena, windows, sizeof *item);
-	ROOM(arena, replay->window, replay->graph->storages);
-	replay->pinned = windows > 0 ? arena_alloc(arena, 2 * (size_t)windows, sizeof *replay->pinned) : NULL;
-	bool fine = row && item && replay->window && (windows == 0 || replay->pinned);
+	uint32_t ops = replay->graph->ops, *row, *item;
+	bool fine = ROOMS(arena, windows, row, item) && ROOM(arena, replay->window, replay->graph->storages) &&
+		(windows == 0 || ROOM(arena, replay->pinned, 2 * (size_t)windows));
 	FOR_WHILE(i, windows, fine) {
 		replay->window[window[i].storage] = &window[i];
 		row[i] = window[i].gone;
@@ -498,7 +490,6 @@ struct graph *offload_apply(const struct graph *step, const struct activations *
 	HELD uint32_t *MAKE(root, windows);
 	FOR_WHILE(i, windows, root)
 		root[i] = step->storage[window[i].storage].root;
-	struct graph *result = root ? step_recompute_apply(step, activations, NULL, root, windows, window, windows, error)
+	return root ? step_recompute_apply(step, activations, NULL, root, windows, window, windows, error)
 		: (fail_memory(error), NULL);
-	return result;
 }

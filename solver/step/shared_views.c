@@ -13,18 +13,13 @@ struct sharing {
 	struct arena arena;
 };
 
-static uint32_t shared_views_result_of(const struct graph *graph, uint32_t op)
-{
-	return graph_result(graph, op, 0);
-}
-
 /* The first tensor that is the same: the tensor itself, or what the same op made before. */
 static uint32_t canonical(const struct sharing *sharing, uint32_t tensor)
 {
 	uint32_t writer = sharing->graph->tensor[tensor].writer;
 	return writer == NONE || sharing->same[writer] == NONE
 		? tensor
-		: shared_views_result_of(sharing->graph, sharing->same[writer]);
+		: graph_result(sharing->graph, sharing->same[writer], 0);
 }
 
 /* A view whose operand and shape say all of it. */
@@ -35,7 +30,7 @@ static bool shared_views_is_plain_view(const struct sharing *sharing, uint32_t o
 	if (!rule || !(rule->traits & TRAIT_SHAPED) || rule->cost != COST_NONE || csr_length(&graph->reads, op) != 1 ||
 		csr_length(&graph->writes, op) != 1 || sharing->tied[op])
 		return false;
-	const struct tensor *result = &graph->tensor[shared_views_result_of(graph, op)];
+	const struct tensor *result = &graph->tensor[graph_result(graph, op, 0)];
 	return result->alias != NONE && result->shape && result->kind != KIND_OUTPUT && !sharing->fixed[result->storage];
 }
 
@@ -44,7 +39,7 @@ static bool shared_views_is_plain_view(const struct sharing *sharing, uint32_t o
 static bool is_certain(const struct sharing *sharing, uint32_t op)
 {
 	const struct rule *rule = rules_find(sharing->rules, sharing->graph->op[op].type);
-	const struct tensor *result = &sharing->graph->tensor[shared_views_result_of(sharing->graph, op)];
+	const struct tensor *result = &sharing->graph->tensor[graph_result(sharing->graph, op, 0)];
 	bool certain = strchr(rule->factors, '@') == NULL || strcmp(rule->factors, "@reshape") == 0, differ = true;
 	FOR(a, result->dims)
 		FOR(b, a)
@@ -54,8 +49,8 @@ static bool is_certain(const struct sharing *sharing, uint32_t op)
 
 static bool same_view(const struct graph *graph, uint32_t a, uint32_t b)
 {
-	const struct tensor *x = &graph->tensor[shared_views_result_of(graph, a)],
-						*y = &graph->tensor[shared_views_result_of(graph, b)];
+	const struct tensor *x = &graph->tensor[graph_result(graph, a, 0)],
+						*y = &graph->tensor[graph_result(graph, b, 0)];
 	return graph->op[a].phase == graph->op[b].phase && x->dims == y->dims && x->dtype == y->dtype && x->bytes == y->bytes
 		&& memcmp(x->shape, y->shape, x->dims * sizeof *x->shape) == 0 && strcmp(graph->op[a].type, graph->op[b].type) == 0;
 }
@@ -138,11 +133,9 @@ static void shared_views_copy_ops(
 static struct graph *shared_views_rewrite(struct sharing *sharing, struct error *error)
 {
 	const struct graph *graph = sharing->graph;
-	struct build build = { .draft = draft_new(), .op = NONE };
-	uint32_t *tensor = arena_alloc(&sharing->arena, graph->tensors, sizeof *tensor),
-			 *made = arena_alloc(&sharing->arena, graph->ops, sizeof *made);
-	build.status = build.draft && tensor && made ? OK : NO_MEMORY;
-	if (build.status == OK)
+	struct build build = { 0 };
+	uint32_t *tensor, *made;
+	if (build_copy_begin(&build, graph, &sharing->arena, &tensor, &made))
 		shared_views_copy_tensors(sharing, &build, tensor);
 	if (build.status == OK)
 		shared_views_copy_ops(sharing, &build, tensor, made);

@@ -63,14 +63,6 @@ static bool find_trained(struct train *train)
 	return true;
 }
 
-static uint32_t *none_array(struct train *train, uint32_t count)
-{
-	uint32_t *array = arena_alloc(&train->arena, count, sizeof *array);
-	for (uint32_t i = 0; array && i < count; i++)
-		array[i] = NONE;
-	return array;
-}
-
 static void note_opaque(struct train *train, const char *type)
 {
 	FOR(i, train->opaques)
@@ -104,16 +96,6 @@ static void train_find_needs(struct train *train)
 
 /* ---- forward ---- */
 
-static void train_copy_tensors(struct train *train)
-{
-	const struct graph *graph = train->forward;
-	FOR_WHILE(t, graph->tensors, train->build.status == OK) {
-		train->tensor[t] = draft_tensor(train->build.draft, &graph->tensor[t]);
-		if (train->tensor[t] == NONE)
-			train->build.status = NO_MEMORY;
-	}
-}
-
 static bool overwrites_first(const struct graph *graph, uint32_t op)
 {
 	FOR_SPAN(i, graph->inplace_start, op)
@@ -141,9 +123,8 @@ static void forward_ops(struct train *train)
 {
 	const struct graph *graph = train->forward;
 	FOR_WHILE(op, graph->ops, train->build.status == OK) {
+		build_beside(&train->build, &graph->op[op]);
 		train->build.phase = PHASE_FORWARD;
-		train->build.module = graph->op[op].module;
-		train->build.src = graph->op[op].src;
 		keep_copy(train, op);
 		train->op[op] = build_copy_op(&train->build, graph, op, train->tensor);
 	}
@@ -289,8 +270,8 @@ static void update_as_pytorch(struct train *train, const uint32_t *parameter, ui
 static uint32_t update_ops(struct train *train)
 {
 	const struct graph *graph = train->forward;
-	uint32_t *parameter = none_array(train, graph->tensors), *gradient = none_array(train, graph->tensors), count = 0;
-	if (!parameter || !gradient) {
+	uint32_t *parameter, *gradient, count = 0;
+	if (!ROOMS(&train->arena, graph->tensors, parameter, gradient)) {
 		train->build.status = NO_MEMORY;
 		return 0;
 	}
@@ -328,15 +309,14 @@ static bool train_prepare(struct train *train)
 	uint32_t tensors = train->forward->tensors, ops = train->forward->ops;
 	train->build = (struct build){ .draft = draft_new(), .op = NONE, .source = train->forward,
 		.rules = train->options->rules };
-	ROOM(&train->arena, train->needs, tensors);
-	ROOM(&train->arena, train->trained, tensors);
-	train->tensor = none_array(train, tensors);
-	train->gradient = none_array(train, tensors);
-	train->first_reader = none_array(train, tensors);
-	train->op = none_array(train, ops);
-	train->copy = none_array(train, ops);
-	return train->build.draft && train->needs && train->trained && train->tensor && train->gradient &&
-		train->first_reader && train->op && train->copy;
+	if (!(ROOMS(&train->arena, tensors, train->needs, train->trained, train->tensor, train->gradient,
+		train->first_reader) && ROOMS(&train->arena, ops, train->op, train->copy) && train->build.draft))
+		return false;
+	FILL_NONE(train->gradient, tensors);
+	FILL_NONE(train->first_reader, tensors);
+	FILL_NONE(train->op, ops);
+	FILL_NONE(train->copy, ops);
+	return true;
 }
 
 static enum status train_run(struct train *train, struct error *error)
@@ -344,7 +324,7 @@ static enum status train_run(struct train *train, struct error *error)
 	if (!train_prepare(train) || !find_trained(train))
 		return fail_memory(error);
 	train_find_needs(train);
-	train_copy_tensors(train);
+	build_copy_tensors(&train->build, train->forward, train->tensor);
 	forward_ops(train);
 	train->build.phase = PHASE_BACKWARD;
 	uint32_t seeds = seed_gradients(train);
@@ -432,20 +412,17 @@ static void copy_forward(struct build *build, const struct graph *step, const st
 struct graph *train_forward_part(const struct graph *step, const struct rules *rules, struct error *error)
 {
 	OWN(arena) arena = { 0 };
-	struct build build = { .draft = draft_new(), .op = NONE };
-	uint32_t *tensor = arena_alloc(&arena, step->tensors, sizeof *tensor),
-			 *op = arena_alloc(&arena, step->ops, sizeof *op);
-	bool *wanted = arena_alloc(&arena, step->tensors, sizeof *wanted);
-	uint32_t behind = behind_update(step);
+	struct build build = { 0 };
+	uint32_t *tensor, *op, behind = behind_update(step);
+	bool *wanted;
 	if (behind != NONE) {
 		refuse(error, "train can't make the step anew: forward op \"%.100s\" comes behind the update",
 			step->op[behind].name);
-		draft_free(build.draft);
 		return NULL;
 	}
-	build.status = build.draft && tensor && op && wanted ? OK : NO_MEMORY;
+	build_copy_begin(&build, step, &arena, &tensor, &op);
+	THEN(build.status, ROOM(&arena, wanted, step->tensors) ? OK : NO_MEMORY);
 	if (build.status == OK)
 		copy_forward(&build, step, rules, tensor, op, wanted);
-	struct graph *forward = build_like(&build, step, error);
-	return forward;
+	return build_like(&build, step, error);
 }

@@ -180,11 +180,6 @@ static void update_8bit(const struct step *step)
 		build_touch(build, state[i]);
 }
 
-static bool update_has_master(const struct build *build, const struct update_options *options, uint32_t parameter)
-{
-	return options->master && dtype_bits[build_dtype(build, parameter)] < 32;
-}
-
 /* One parameter; found_inf: the flag of loss scaling, or NONE. */
 static void update_one(struct build *build, const struct update_options *options, uint32_t found_inf,
 	uint32_t parameter, uint32_t gradient)

@@ -28,6 +28,13 @@ struct update_options {
 	bool held;
 };
 
+/* Whether a parameter is updated through a copy in f32. */
+static inline bool update_has_master(
+	const struct build *build, const struct update_options *options, uint32_t parameter)
+{
+	return options->master && dtype_bits[build_dtype(build, parameter)] < 32;
+}
+
 /* What the update reads for a parameter whose gradient is complete: the gradient itself, its copy in f32, or the
  * buffer that it was added to. Written with the build's phase and module. */
 uint32_t update_gradient(

@@ -190,10 +190,7 @@ static uint32_t before_update(const struct update_groups *groups, uint32_t tenso
 	const struct graph *graph = groups->step;
 	uint32_t writer = graph->tensor[tensor].writer;
 	while (writer != NONE && groups->updates[writer]) {
-		uint32_t before = NONE;
-		FOR_SPAN(i, graph->inplace_start, writer)
-			if (graph->inplace[i].out == tensor)
-				before = graph->inplace[i].in;
+		uint32_t before = graph_written_over(graph, writer, tensor);
 		if (before == NONE)
 			return graph_home(graph, tensor)->root;
 		tensor = before;
