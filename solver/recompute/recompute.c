@@ -38,6 +38,7 @@ struct solving {
 	struct recompute_dual *dual; /* along the base at hand; NULL: none fits */
 	bool hard; /* that base is searched for long */
 	double near; /* the options', or as near as what it begins with was */
+	bool repaired; /* that was made to fit: changes at random leave it as it is */
 };
 
 /* A plan so near the bound, as a share of it and as a share of the step, that no search makes it noticeably faster. */
@@ -145,7 +146,7 @@ static void base_reprice(struct solving *solving)
 
 static bool base_perturb_helps(const struct solving *solving)
 {
-	return solving->hard && solving->dual && !is_done(solving);
+	return solving->hard && solving->dual && !solving->repaired && !is_done(solving);
 }
 
 static void base_perturb(struct solving *solving)
@@ -408,6 +409,7 @@ static void recompute_start(struct solving *solving)
 	FOR(s, solver->step.storages)
 		solver->search.state[s] = solver->step.droppable[s] ? start->state[s] : RECOMPUTE_KEEP;
 	repair_along(solving, number, solver->search.state);
+	solving->repaired = solving->plan->extra < INT64_MAX;
 }
 
 static bool recompute_bases_help(const struct solving *solving)
@@ -504,7 +506,7 @@ static bool recompute_is_small(const struct solving *solving)
 
 static bool recompute_anneal_helps(const struct solving *solving)
 {
-	return recompute_hard_helps(solving) && !is_done(solving);
+	return recompute_hard_helps(solving) && !solving->repaired && !is_done(solving);
 }
 
 static bool recompute_descend_helps(const struct solving *solving)
@@ -540,7 +542,7 @@ enum status recompute_solve(struct recompute_solver *solver, int64_t cap,
 {
 	struct solving solving = { solver, options, control, plan, cap,
 		options->ticks ? options->ticks : RECOMPUTE_EFFORT_DEFAULT, NONE, 0, 0, 0, NULL, false,
-		options->near };
+		options->near, false };
 	NEED(allocate_plan(solver, plan));
 	forget_orders(solver);
 	solver->bounds.best = 0;
@@ -652,7 +654,7 @@ enum status recompute_consider(struct recompute_solver *solver, int64_t cap, con
 {
 	struct solving solving = { solver, options, control, plan, cap,
 		options->ticks ? options->ticks : RECOMPUTE_EFFORT_DEFAULT, NONE, 0, 0, 0, NULL, false,
-		options->near };
+		options->near, false };
 	bool large = solver->base[0].actives >= SMALL_STEP;
 	uint32_t *MAKE(rank, count);
 	enum status status = rank ? rank_candidates(solver, state, count, rank) : NO_MEMORY;

@@ -295,8 +295,8 @@ static enum status check_pipeline_clock(const struct checking *checking, const s
 	OWN(rank_clock) passes = { 0 };
 	OWN(rank_clock) whole = { 0 };
 	int64_t sum = 0;
-	TRY(rank_clock_find(&pipelined->cut, costs, r, false, &passes));
-	TRY(rank_clock_find(&pipelined->cut, costs, r, true, &whole));
+	TRY(rank_clock_find(&pipelined->cut, costs, r, false, &passes, &passes));
+	TRY(rank_clock_find(&pipelined->cut, costs, r, true, &passes, &whole));
 	TRY(step_time_check(&passes.model, &passes.time, checking->error));
 	TRY(step_time_check(&whole.model, &whole.time, checking->error));
 	FOR(k, pipelined->ranks * pipelined->chunks)

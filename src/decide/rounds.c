@@ -223,7 +223,7 @@ static struct plan *rounds_refine(
 	int64_t peak = first->transformed->fit_peak;
 	bool unfit = first->pipelined && first->pipelined->unfit && first->fit_margin <= 0;
 	if (unfit || plan_needs(first) <= rounds.budget || peak < 0 ||
-		(!first->pipelined && peak > rounds.budget - first->fit_margin))
+		(first->pipelined ? bytes_are_far(peak, rounds.budget) : peak > rounds.budget - first->fit_margin))
 		return first;
 	return rounds_best(&rounds, GOAL_FASTEST, first, compared);
 }

@@ -20,6 +20,7 @@
 struct fitted_rank {
 	struct graph *step;
 	struct recompute_input input;        /* with copies of the other microbatches in flight; its arrays are in the arena */
+	uint32_t *storage;             /* [storages] of the device, or NONE; in the arena */
 	int64_t bound;                 /* picoseconds */
 	bool impossible;
 	struct recompute_certificate certificate;

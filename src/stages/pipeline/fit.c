@@ -211,8 +211,8 @@ static enum status note_bound(
 	NEED(MAKE(certificate.arc, certificate.arcs + (size_t)1));
 	FOR(i, certificate.arcs)
 		certificate.arc[i] = plan->certificate.arc[i];
-	fitted->rank[fitted->ranks++] = (struct fitted_rank){ step->graph, step->input, plan->bound, plan->impossible,
-		certificate, step->arena };
+	fitted->rank[fitted->ranks++] = (struct fitted_rank){ step->graph, step->input, step->storage, plan->bound,
+		plan->impossible, certificate, step->arena };
 	fitted->bound += plan->bound;
 	fitted->impossible |= plan->impossible;
 	step->graph = NULL;
@@ -305,10 +305,15 @@ static enum status choose_states(struct choosing *choosing, uint32_t rank, struc
 	return fail_status(choosing->error, status);
 }
 
+/* The rank's graph is there from the first round on. */
 static enum status choose_rank(struct choosing *choosing, uint32_t rank)
 {
 	struct rank_step step = { 0 };
-	enum status status = make_step(choosing, rank, &step);
+	const struct fitted_rank *made = &choosing->fit->fitted->rank[rank];
+	bool again = rank < choosing->fit->fitted->ranks;
+	if (again)
+		step = (struct rank_step){ graph_retain(made->step), made->storage, made->input, { 0 } };
+	enum status status = again ? OK : make_step(choosing, rank, &step);
 	status = status == OK ? choose_states(choosing, rank, &step) : status;
 	graph_release(step.graph);
 	arena_free(&step.arena);

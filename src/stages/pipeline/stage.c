@@ -151,7 +151,7 @@ static enum status stage_time_blocks(const struct piping *piping, struct footing
 	TRY(pipeline_cut_find(piping->sharded->device, piping->sharded->shared->graph, piping->stage->rules,
 		&piping->sharded->sharding, &footing->blocks, own,
 		(struct pieces_wanted){ .ranks = blocks, .pieces = blocks, .split = piping->pipelined->split }, &cut));
-	TRY(rank_clock_find(&cut, &footing->costs, NONE, false, &clock));
+	TRY(rank_clock_find(&cut, &footing->costs, NONE, false, &clock, &clock));
 	rank_passes(&clock, pass);
 	FOR(b, blocks) {
 		const struct pass_time *back = &pass[backward_at(&clock, b)];
@@ -434,13 +434,13 @@ static void stage_time_update(struct piping *piping, uint32_t r, int64_t rest)
 }
 
 /* A rank's passes, and what follows them. pass: scratch. */
-static enum status stage_time_rank(struct piping *piping, uint32_t r, struct pass_time *pass)
+static enum status stage_time_rank(struct piping *piping, uint32_t r, struct rank_clock *first, struct pass_time *pass)
 {
 	struct pipelined *pipelined = piping->pipelined;
 	OWN(rank_clock) passes = { 0 };
 	OWN(rank_clock) whole = { 0 };
-	TRY(rank_clock_find(&pipelined->cut, &piping->costs, r, false, &passes));
-	TRY(rank_clock_find(&pipelined->cut, &piping->costs, r, true, &whole));
+	TRY(rank_clock_find(&pipelined->cut, &piping->costs, r, false, first, &passes));
+	TRY(rank_clock_find(&pipelined->cut, &piping->costs, r, true, first, &whole));
 	pipelined->ahead = larger_of(pipelined->ahead, whole.model.ahead);
 	rank_passes(&passes, pass);
 	FOR(c, pipelined->chunks) {
@@ -463,6 +463,7 @@ static enum status stage_time_ranks(struct piping *piping)
 	uint32_t ranks = pipelined->ranks;
 	struct pass_time *pass;
 	uint64_t *work;
+	OWN(rank_clock) first = { 0 };
 	NEED(ROOM(&piping->arena, pass, 3 * (size_t)pipelined->chunks) && ROOM(&piping->arena, work, ranks));
 	piping->costs = piping->footing->costs;
 	if (pipelined->device != piping->sharded->device)    /* ops that run again take time, too */
@@ -474,7 +475,7 @@ static enum status stage_time_ranks(struct piping *piping)
 		while (work[twin] != work[r])
 			twin++;
 		if (twin == r)
-			TRY(stage_time_rank(piping, r, pass));
+			TRY(stage_time_rank(piping, r, &first, pass));
 		FOR_WHILE(c, pipelined->chunks, twin < r)
 			pipelined->piece[rank_piece(r, c, ranks, pipelined->folded)] =
 				pipelined->piece[rank_piece(twin, c, ranks, pipelined->folded)];
@@ -655,6 +656,7 @@ static struct pipelined *stage_device(struct stage_context *stage, const struct 
 /* ---- recompute=auto ---- */
 
 #define FIT_TRIES 3   /* caps of ranks, each less by what the try before was above */
+#define FAR 4         /* so large a part of the cap above it: lower caps don't help */
 
 static int64_t cap_of(const struct scenario *scenario, const struct plan_wish *wish)
 {
@@ -751,7 +753,7 @@ static struct pipelined *stage_fitted(struct stage_context *stage, const struct 
 			note_fit(next, &fit, cap);
 		pipelined_release(better ? best : next);
 		best = better ? next : best;
-		if (!next || fit.impossible)
+		if (!next || fit.impossible || next->replayed - cap > cap / FAR)
 			break;
 	}
 	fitted_release(fit.fitted);

@@ -36,17 +36,19 @@ static uint32_t times_maker(const struct pipeline_cut *cut, uint32_t op)
 /* Pass by pass, and within a pass in program order, as far as dependencies allow that; whole gradients are reduced when
  * they are made, as in a step of one pass. */
 static enum status times_order(
-	const struct pipeline_cut *cut, const struct rank_clock *clock, struct arena *scratch, uint32_t *order)
+	const struct pipeline_cut *cut, uint32_t rank, uint32_t pieces, struct arena *scratch, struct rank_clock *clock)
 {
 	const struct graph *graph = cut->graph;
 	struct order_heap ready;
 	uint32_t *missing = arena_alloc(scratch, graph->ops, sizeof *missing), at = 0;
 	TRY(order_heap_init(&ready, graph->ops, scratch));
-	NEED(missing);
-	FOR(op, graph->ops)
+	NEED(missing && ROOMS(&clock->arena, graph->ops, clock->segment, clock->order));
+	FOR(op, graph->ops) {
+		clock->segment[op] = times_segment(cut, rank, pieces, op);
 		if ((missing[op] = csr_length(&graph->pred, op)) == 0)
 			order_heap_put(&ready, op, clock->segment[op], op);
-	for (uint32_t op; (op = order_heap_top(&ready)) != NONE; order[at++] = op) {
+	}
+	for (uint32_t op; (op = order_heap_top(&ready)) != NONE; clock->order[at++] = op) {
 		order_heap_remove(&ready, op);
 		FOR_ITEMS(next, &graph->succ, op) {
 			uint32_t maker = --missing[next] == 0 ? times_maker(cut, next) : NONE,
@@ -76,21 +78,21 @@ static void times_leave_out(const struct pipeline_cut *cut, const struct step_co
 }
 
 enum status rank_clock_find(const struct pipeline_cut *cut, const struct step_costs *costs, uint32_t rank, bool updates,
-	struct rank_clock *clock)
+	struct rank_clock *first, struct rank_clock *clock)
 {
 	const struct graph *graph = cut->graph;
 	OWN(arena) scratch = { 0 };
 	struct step_costs own = *costs;
-	*clock = (struct rank_clock) { .pieces = rank == NONE ? cut->pieces : cut->pieces / cut->ranks };
-	uint32_t *order;
 	bool *apart;
-	NEED(ROOMS(&scratch, graph->ops, order, apart, own.time) && ROOM(&scratch, own.inside,
-		(size_t)graph->ops * costs->axes) && ROOM(&clock->arena, clock->segment, graph->ops));
-	FOR(op, graph->ops)
-		clock->segment[op] = times_segment(cut, rank, clock->pieces, op);
+	clock->pieces = rank == NONE ? cut->pieces : cut->pieces / cut->ranks;
+	NEED(ROOMS(&scratch, graph->ops, apart, own.time) &&
+		ROOM(&scratch, own.inside, (size_t)graph->ops * costs->axes));
 	times_leave_out(cut, costs, rank, updates, &own, apart);
-	TRY(times_order(cut, clock, &scratch, order));
-	TRY(step_model_build(graph, order, &own, &clock->model));
+	if (!first->order)
+		TRY(times_order(cut, rank, clock->pieces, &scratch, first));
+	clock->segment = first->segment;
+	clock->order = first->order;
+	TRY(step_model_build(graph, clock->order, &own, &clock->model));
 	return step_time_find(&clock->model, &clock->time);
 }
 

@@ -17,14 +17,16 @@ struct rank_clock {
 	struct step_model model;
 	struct step_time time;
 	uint32_t pieces;           /* of the rank */
-	uint32_t *segment;         /* [ops of the device's graph] the pass that an op belongs to, see rank_passes() */
+	uint32_t *segment, *order; /* [ops of the device's graph] the pass that an op belongs to, see rank_passes(); and ops
+								  as they are simulated: in the arena, or the first clock's */
 	struct arena arena;
 };
 
-/* Simulates a rank (NONE: all pieces on one device) of a cut graph whose ops take costs. OK or NO_MEMORY; free it in
- * any case. O(size log size). */
+/* Simulates a rank (NONE: all pieces on one device) of a cut graph whose ops take costs. first: of another rank of the
+ * cut, whose order this one has; or clock, or zeros, which get it. OK or NO_MEMORY; free both in any case, first last.
+ * O(size log size). */
 enum status rank_clock_find(const struct pipeline_cut *cut, const struct step_costs *costs, uint32_t rank, bool updates,
-	struct rank_clock *clock);
+	struct rank_clock *first, struct rank_clock *clock);
 void rank_clock_free(struct rank_clock *clock);
 #define rank_clock_drop rank_clock_free
 

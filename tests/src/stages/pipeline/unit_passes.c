@@ -102,7 +102,7 @@ Test(passes, a_pass_lasts_until_the_next_one_computes)
 		cr_assert_eq(plan_costs_find(pipelined->device, plan->transformed->sharded, &plan->scenario, rules, &arena, &costs), OK);
 		for (uint32_t r = 0; r < pipelined->ranks; r++) {
 			OWN(rank_clock) clock = { 0 };
-			cr_assert_eq(rank_clock_find(&pipelined->cut, &costs, r, false, &clock), OK);
+			cr_assert_eq(rank_clock_find(&pipelined->cut, &costs, r, false, &clock, &clock), OK);
 			expect_passes(&clock);
 			for (uint32_t k = 0; k < pipelined->ranks * pipelined->chunks; k++)
 				if (piece_rank(k, pipelined->ranks, pipelined->folded) == r)
