@@ -29,6 +29,7 @@ void draft_free(struct draft *draft)
 	names_free(&draft->op_names);
 	names_free(&draft->tensor_names);
 	texts_free(&draft->shared);
+	graph_release(draft->lender);
 	arena_free(&draft->arena);
 	mem_free(draft);
 }
@@ -101,15 +102,27 @@ enum status draft_describe(
 	return OK;
 }
 
-static const struct axis_places *keep_places(struct draft *draft, const struct axis_places *places)
+static const void *draft_recent(struct draft *draft, struct recent *recent, const void *of, size_t size)
 {
-	FOR_WHILE(i, KEPT_PLACES, draft->places[i])
-		if (axis_places_equal(draft->places[i], places))
-			return draft->places[i];
-	const struct axis_places *copy = arena_copy(&draft->arena, places, sizeof *places);
-	if (copy)
-		draft->places[draft->place++ % KEPT_PLACES] = copy;
+	FOR_WHILE(i, COUNT_OF(recent->kept), recent->kept[i])
+		if (recent->size[i] == size && memcmp(recent->kept[i], of, size) == 0)
+			return recent->kept[i];
+	const void *copy = arena_copy(&draft->arena, of, size);
+	uint32_t at = recent->next++ % COUNT_OF(recent->kept);
+	recent->kept[at] = copy;
+	recent->size[at] = size;
 	return copy;
+}
+
+void draft_lend(struct draft *draft, const struct graph *graph)
+{
+	memcpy(&draft->lender, &graph, sizeof draft->lender);
+	graph_retain(draft->lender);
+}
+
+const char *draft_text(struct draft *draft, const char *text)
+{
+	return keep_text(draft, &text) ? text : NULL;
 }
 
 uint32_t draft_tensor(struct draft *draft, const struct tensor *tensor)
@@ -118,19 +131,13 @@ uint32_t draft_tensor(struct draft *draft, const struct tensor *tensor)
 		return NONE;
 	struct tensor copy = *tensor;
 	copy.grows = NULL;
-	if (!keep_text(draft, &copy.name) || !keep_text(draft, &copy.of) || !keep_text(draft, &copy.gradient_of) ||
-		!keep_text(draft, &copy.extra))
+	if (!draft->lender && (!keep_text(draft, &copy.name) || !keep_text(draft, &copy.of) ||
+		!keep_text(draft, &copy.gradient_of) || !keep_text(draft, &copy.extra)))
 		return NONE;
-	if (copy.shape) {
-		int64_t *shape;
-		if (!ROOM(&draft->arena, shape, copy.dims))
-			return NONE;
-		COPY(shape, copy.shape, copy.dims);
-		copy.shape = shape;
-	}
-	if (copy.places && !(copy.places = keep_places(draft, copy.places)))
-		return NONE;
-	if (names_add(&draft->tensor_names, copy.name, draft->tensors) == NONE)
+	size_t size = copy.dims * sizeof *copy.shape;
+	if ((copy.shape && !(copy.shape = draft_recent(draft, &draft->shapes, copy.shape, size))) ||
+		(copy.places && !(copy.places = draft_recent(draft, &draft->places, copy.places, sizeof *copy.places))) ||
+		names_add(&draft->tensor_names, copy.name, draft->tensors) == NONE)
 		return NONE;
 	draft->tensor[draft->tensors] = copy;
 	return draft->tensors++;
@@ -142,19 +149,20 @@ uint32_t draft_op(struct draft *draft, const struct op *op)
 		return NONE;
 	struct op copy = *op;
 	copy.grows = NULL;
-	if (!keep_text(draft, &copy.name) || !keep_shared(draft, &copy.type) || !keep_shared(draft, &copy.module) ||
-		!keep_shared(draft, &copy.src) || !keep_shared(draft, &copy.part) || !keep_text(draft, &copy.of) ||
-		!keep_text(draft, &copy.extra) ||
-		names_add(&draft->op_names, copy.name, draft->ops) == NONE)
+	if (!draft->lender && (!keep_text(draft, &copy.name) || !keep_shared(draft, &copy.type) ||
+		!keep_shared(draft, &copy.module) || !keep_shared(draft, &copy.src) || !keep_shared(draft, &copy.part) ||
+		!keep_text(draft, &copy.of) || !keep_text(draft, &copy.extra)))
+		return NONE;
+	if (names_add(&draft->op_names, copy.name, draft->ops) == NONE)
 		return NONE;
 	if (copy.collective) {
 		struct collective collective = *copy.collective;
 		collective.kind = collective_of_type(copy.type ? copy.type : "");
-		copy.collective = arena_copy(&draft->arena, &collective, sizeof collective);
+		copy.collective = draft_recent(draft, &draft->collectives, &collective, sizeof collective);
 		if (!copy.collective)
 			return NONE;
 	}
-	if (copy.arguments && !(copy.arguments = arguments_copy(&draft->arena, copy.arguments)))
+	if (copy.arguments && !draft->lender && !(copy.arguments = arguments_copy(&draft->arena, copy.arguments)))
 		return NONE;
 	draft->op[draft->ops] = copy;
 	return draft->ops++;

@@ -14,7 +14,8 @@ enum status pairs_add(struct pairs *pairs, uint32_t op, uint32_t other);
 /* A copy of size bytes in an arena; NULL when out of memory. */
 void *arena_copy(struct arena *arena, const void *of, size_t size);
 
-enum { KEPT_PLACES = 16 };
+/* The last different ones, in a ring: most records have what an earlier one has. */
+struct recent { const void *kept[32]; size_t size[32]; uint32_t next; };
 
 struct draft {
 	const char *name, *source, *extra;
@@ -28,8 +29,7 @@ struct draft {
 	struct pairs inplace_out, inplace_in; /* two parallel lists: (op, out) and (op, in) */
 	struct names op_names, tensor_names;
 	struct texts shared; /* types, modules, places in the source */
-	const struct axis_places
-		*places[KEPT_PLACES]; /* the last different ones, in a ring: most tensors lie as another one does */
-	uint32_t place;
+	struct recent places, shapes, collectives;
+	struct graph *lender; /* whose texts those of what is given are; NULL: they are copied */
 	struct arena arena; /* texts and shapes */
 };

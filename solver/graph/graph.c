@@ -60,6 +60,8 @@ static enum status take_tensors(struct build *build)
 	struct draft *draft = build->draft;
 	graph->arena = draft->arena;
 	draft->arena = (struct arena){ 0 };
+	graph->lender = draft->lender;
+	draft->lender = NULL;
 	graph->tensors = draft->tensors;
 	graph->tensor = draft->tensor;
 	graph->tensor_names = draft->tensor_names;
@@ -675,6 +677,13 @@ struct graph *graph_build(struct draft *draft, struct error *error)
 	return build.graph;
 }
 
+size_t graph_bytes(const struct graph *graph)
+{
+	size_t slots = (size_t)graph->op_names.mask + graph->tensor_names.mask;
+	return sizeof *graph + graph->arena.bytes + graph->ops * sizeof *graph->op +
+		graph->tensors * sizeof *graph->tensor + slots * sizeof *graph->op_names.slot;
+}
+
 struct graph *graph_retain(struct graph *graph)
 {
 	atomic_fetch_add(&graph->references, 1);
@@ -691,6 +700,7 @@ void graph_release(struct graph *graph)
 	mem_free(graph->op);
 	arena_free(&graph->arena);
 	graph_release(graph->other);
+	graph_release(graph->lender);
 	mem_free(graph);
 }
 

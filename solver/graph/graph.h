@@ -80,14 +80,6 @@ enum collective_kind collective_of_type(const char *type);
 
 /* "R", "P", "S(1)", or "S(1:3)" for each of 3 blocks. Returns text. */
 char *axis_place_text(struct axis_place place, char *text, size_t size);
-static inline bool axis_places_equal(const struct axis_places *a, const struct axis_places *b)
-{
-	bool equal = a->axes == b->axes;
-	for (uint32_t i = 0; i < a->axes && equal; i++)
-		equal = a->on[i].dim == b->on[i].dim && (a->on[i].dim < 0 || a->on[i].blocks == b->on[i].blocks);
-	return equal;
-}
-
 /* arguments: what a captured op is called with and what its results are called, for those who run it. Files say it by
  * the members args, kwargs and result: see tidemark(5) and src/read/record.h. */
 
@@ -353,6 +345,7 @@ struct graph {
 	int64_t
 		line[LINE_BATCHES]; /* the batches at which the step was captured, ascending, then zeros: tensors and ops know
 							 * what a sample more adds. All zero: nobody knows. Of a graph as it was read alone */
+	struct graph *lender; /* kept alive, as texts here are its; or NULL */
 	struct graph *other;  /* the same step as captured at another batch: one of the two has a line. NULL: none */
 	uint64_t fingerprint; /* of everything a plan can depend on, names included */
 	struct arena arena;
@@ -369,6 +362,11 @@ DROP(draft, draft_free)
 /* NULL leaves what was there. extra as in struct tensor. Copies what it is given. */
 enum status draft_describe(
 	struct draft *draft, const char *name, const char *source, const char *extra, const struct about *about);
+
+/* Texts and arguments of the ops and tensors given from now on are the graph's, which the draft and what is built of it
+ * keep alive, or are there for ever: none is copied. draft_text() makes others; NULL when out of memory. */
+void draft_lend(struct draft *draft, const struct graph *graph);
+const char *draft_text(struct draft *draft, const char *text);
 
 /* Each copies what it is given. draft_tensor and draft_op return the new id, or NONE when out of memory.
  * storage, writer and grows of a tensor are ignored, as is grows of an op; alias must be an id given out before or
@@ -400,6 +398,9 @@ struct op *draft_op_at(struct draft *draft, uint32_t op);
  * dependency cycle (its ops named). A program order that breaks a dependency is repaired to the nearest topological
  * order (graph->repaired). O(ops + tensors + arguments), but O(k log k) for k displaced ops. */
 struct graph *graph_build(struct draft *draft, struct error *error);
+
+/* What it occupies, without what it is lent. O(1). */
+size_t graph_bytes(const struct graph *graph);
 
 /* A new reference; and giving one back, which frees the graph with the last. NULL is fine for release. */
 struct graph *graph_retain(struct graph *graph);

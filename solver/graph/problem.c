@@ -72,23 +72,15 @@ static enum status fill_views(const struct graph *graph, struct problem *problem
 	return problem->view ? OK : NO_MEMORY;
 }
 
-static enum status copy_csr(struct arena *arena, const struct csr *csr, uint32_t rows, struct csr *copy)
-{
-	NEED(ROOM(arena, copy->start, (size_t)rows + 1) && ROOM(arena, copy->item, csr->start[rows]));
-	COPY(copy->start, csr->start, ((size_t)rows + 1));
-	COPY(copy->item, csr->item, csr->start[rows]);
-	return OK;
-}
-
-/* pred with the pins added. */
+/* pred with the pins added; without pins the graph's own. */
 static enum status fill_dependencies(
 	const struct graph *graph, const struct memory_rules *rules, struct problem *problem)
 {
 	struct arena *arena = &problem->arena;
-	if (rules->pins == 0) {
-		TRY(copy_csr(arena, &graph->pred, graph->ops, &problem->pred));
-		return copy_csr(arena, &graph->succ, graph->ops, &problem->succ);
-	}
+	problem->pred = graph->pred;
+	problem->succ = graph->succ;
+	if (rules->pins == 0)
+		return OK;
 	uint32_t edges = graph->pred.start[graph->ops], count = 0;
 	uint32_t *op, *pred;
 	NEED(ROOMS(arena, (size_t)edges + rules->pins, op, pred));

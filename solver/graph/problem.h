@@ -41,8 +41,8 @@ struct memory_rules {
 	uint32_t pins;
 };
 
-/* The whole graph as a problem. INFEASIBLE with the names on the cycle when the pins contradict
- * the dependencies or each other. Free with problem_free(). O(graph). */
+/* The whole graph, which has to outlive it, as a problem. INFEASIBLE with the names on the cycle when the pins
+ * contradict the dependencies or each other. Free with problem_free(). O(graph). */
 enum status problem_of_graph(
 	const struct graph *graph, const struct memory_rules *rules, struct problem *problem, struct error *error);
 void problem_free(struct problem *problem);

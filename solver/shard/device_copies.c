@@ -89,11 +89,12 @@ enum target { FRESH, VIEW, INTO };
 static uint32_t device_copies_collect(struct walk *walk, uint32_t tensor, uint32_t from, struct placement at,
 	const struct reshard_move *move, enum target target, uint32_t into)
 {
-	char name[NAME_LENGTH];
+	char text[NAME_LENGTH];
 	const struct mesh_axis *axis = &walk->mesh->axis[move->axis];
 	if (walk->status != OK)
 		return NONE;
-	name_move(walk, tensor, move, name);
+	name_move(walk, tensor, move, text);
+	const char *name = draft_text(walk->draft, text);
 	struct collective said = { .size = axis->size,
 		.group = group_of(walk->mesh, walk->number, move->axis),
 		.rank = NONE,
@@ -109,7 +110,7 @@ static uint32_t device_copies_collect(struct walk *walk, uint32_t tensor, uint32
 		.phase = PHASE_COMMUNICATION,
 		.has_phase = true,
 		.has_module = *walk->module != '\0' };
-	uint32_t id = draft_op(walk->draft, &op);
+	uint32_t id = name ? draft_op(walk->draft, &op) : NONE;
 	uint32_t result = id == NONE ? NONE
 		: walk_tensor(walk, tensor, name, move->to,
 									   target == FRESH ? NONE

@@ -197,6 +197,7 @@ static bool device_graph_start(struct walk *walk)
 		!walk->draft || !index_readers(walk) || reshard_memo_begin(&walk->memo, walk->units, walk->mesh) != OK)
 		return false;
 	device_graph_describe(walk);
+	draft_lend(walk->draft, graph);
 	FOR(s, graph->storages) {
 		walk_add_holder(
 			walk, (struct holder){ .source = NONE, .storage = s, .base = NONE, .next = NONE, .phase = ANY_PHASE });

@@ -279,15 +279,16 @@ static void make_again(struct forming *forming, uint32_t tensor)
 	const struct graph *graph = forming->graph;
 	struct draft *draft = forming->build.draft;
 	char name[320];
+	const char *text;
 	struct tensor view = graph->tensor[tensor];
 	struct op op = graph->op[view.writer];
 	int used = PRINT_TO(name, "%.250s.backward", view.name);
 	for (uint32_t n = 2; graph_find_tensor(graph, name) != NONE || graph_find_op(graph, name) != NONE; n++)
 		snprintf(name + used, sizeof name - (size_t)used, ".%u", n);
-	op.name = view.name = name;
+	op.name = view.name = text = draft_text(draft, name);
 	op.phase = PHASE_BACKWARD;
 	op.has_phase = true;
-	uint32_t id = draft_op(draft, &op), made = draft_tensor(draft, &view);
+	uint32_t id = text ? draft_op(draft, &op) : NONE, made = text ? draft_tensor(draft, &view) : NONE;
 	if (id == NONE || made == NONE || draft_read(draft, id, read_of(graph, view.writer, 0)) != OK ||
 		draft_write(draft, id, made) != OK)
 		forming->build.status = NO_MEMORY;
@@ -344,8 +345,10 @@ static struct graph *write_form(struct forming *forming, struct error *error)
 	uint32_t *made = arena_alloc(&forming->arena, graph->ops, sizeof *made);
 	*build = (struct build){ .draft = draft_new(), .op = NONE };
 	build->status = build->draft && made ? OK : NO_MEMORY;
-	if (build->status == OK)
+	if (build->status == OK) {
+		draft_lend(build->draft, graph);
 		device_form_write_tensors(forming);
+	}
 	FOR_WHILE(op, graph->ops, build->status == OK) {
 		if (!forming->sum[op].moves)
 			made[op] = device_form_write_op(forming, op);

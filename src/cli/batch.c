@@ -141,7 +141,8 @@ struct plan *batch_plan(struct graph *graph, const char *path, const struct scen
 	enum planner_depth depth, int *exit_code)
 {
 	struct error error = { 0 };
-	OWN(planner) planner = { .store = store_new(), .rules_file = rules_file, .control = { .cancel = batch_cancel() } };
+	OWN(planner) planner = { .store = store_new(), .rules_file = rules_file, .once = true,
+		.control = { .cancel = batch_cancel() } };
 	struct plan *plan = NULL;
 	batch_progress(&planner.control);
 	if (planner.store)

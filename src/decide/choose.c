@@ -79,6 +79,21 @@ static bool choose_is_huge(const struct choosing *choosing, const struct transfo
 		transformed->graph->ops > HUGE_OPS;
 }
 
+/* Adds a candidate's plans. Of one that is no better nothing large stays in the store that was kept since a mark. What
+ * its best plan comes to, and whether there is one. */
+static bool choose_take(struct choosing *choosing, struct shortlist *own, uint64_t mark, struct outcome *comes_to)
+{
+	const struct stage_context *stage = choosing->planning->stage;
+	struct outcome had = plan_outcome(choose_leader(choosing));
+	bool any = own->plans > 0;
+	if (any)
+		*comes_to = plan_outcome(shortlist_leader(own));
+	if (!any || !outcome_better(&choosing->list.goal, comes_to, &had))
+		store_forget(stage->store, mark, stage->forgets);
+	shortlist_join(&choosing->list, own);
+	return any;
+}
+
 /* Adds the plans of a wish, where it has a chance against the best so far; auto's also as heuristics planned it, as the
  * complete one may be slower. sure: only what no order can mend rules it out. What its best plan comes to, and whether
  * there is one. */
@@ -88,6 +103,7 @@ static bool choose_plan_wish(
 	const struct planning *planning = choosing->planning;
 	const struct plan *best = choose_leader(choosing);
 	struct shortlist own = { .goal = choosing->list.goal };
+	uint64_t mark = store_mark(planning->stage->store);
 	struct transformed *transformed = stage_transform(
 		planning->stage, planning->input, planning->scenario, wish, false, planning->error);
 	if (transformed && control_status(planning->stage->control) == CANCELLED) {
@@ -110,11 +126,7 @@ static bool choose_plan_wish(
 	}
 	plan_release(quick);
 	transformed_release(transformed);
-	bool any = own.plans > 0;
-	if (any)
-		*comes_to = plan_outcome(shortlist_leader(&own));
-	shortlist_join(&choosing->list, &own);
-	return any;
+	return choose_take(choosing, &own, mark, comes_to);
 }
 
 /* ---- rivals: planned memory and time decide between shardings ---- */

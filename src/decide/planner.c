@@ -6,10 +6,13 @@
 #include "src/scenario/shard_mesh.h"
 #include "src/stages/shard/stage.h"
 
+#define LITTLE (4u << 20)    /* bytes of a result that a single run needn't forget */
+
 /* What every run begins with: rules, store, pins that the graph knows. False: error says why. */
 static bool planner_start(struct planner *planner, const struct graph *input, const struct scenario *scenario,
 	enum planner_depth depth, struct stage_context *stage, struct error *error)
 {
+	size_t room = (size_t)scenario->value[K_store];
 	if (!planner->rules && !(planner->rules = rules_load(planner->rules_file, error)))
 		return false;
 	*stage = (struct stage_context){ .input = input,
@@ -18,8 +21,9 @@ static bool planner_start(struct planner *planner, const struct graph *input, co
 		.rules = planner->rules,
 		.abandoned = planner->abandoned,
 		.order_solver = planner->order_solver,
+		.forgets = planner->once && !has_free_schedule(scenario) ? LITTLE : room / 16,
 		.only_stored = depth == PLAN_STORED };
-	store_begin(planner->store, (size_t)scenario->value[K_store], planner->control.cancel);
+	store_begin(planner->store, room, planner->control.cancel);
 	return error_set(error, check_pins(input, scenario, error)) == OK;
 }
 

@@ -25,7 +25,7 @@ static void plan_weigh_add(struct scale *scale, const void *at, size_t bytes)
 static void plan_weigh_add_graph(struct scale *scale, const struct graph *graph, const struct graph *input)
 {
 	if (graph && graph != input)
-		plan_weigh_add(scale, graph, sizeof *graph + graph->arena.bytes);
+		plan_weigh_add(scale, graph, graph_bytes(graph));
 }
 
 static void add_sharded(struct scale *scale, const struct sharded *sharded, const struct graph *input)

@@ -729,7 +729,7 @@ static struct transformed *step_result(const struct step *step, struct job *job)
 		fail_memory(job->error);
 		return NULL;
 	}
-	size_t bytes = result->graph->arena.bytes + strlen(job->notes) +
+	size_t bytes = (graph == job->graph ? 0 : graph_bytes(graph)) + strlen(job->notes) +
 		(job->sharded ? job->sharded->sharding.arena.bytes : 0) +
 		(job->pipelined && step->run == run_pipeline ? pipelined_bytes(job->pipelined) : 0);
 	store_keep(job->stage->store, &key, transformed_retain(result), bytes, transformed_release);

@@ -60,6 +60,7 @@ struct stage_context {
 	void *shard_context;
 	transform_witness *witness;         /* NULL: nobody looks */
 	void *witness_context;
+	size_t forgets;                     /* larger results of a candidate that is no better aren't kept */
 	bool only_stored;                   /* a result that is not in the store: NULL with status LIMIT */
 	bool order_reused, layout_reused;   /* set when the stage's result came from the store */
 };

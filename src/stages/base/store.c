@@ -15,6 +15,7 @@ struct entry {
 	struct key key;
 	void *value;
 	size_t bytes;
+	uint64_t number;
 	void (*release)(void *);
 	struct entry *newer, *older;
 	UT_hash_handle hh;
@@ -24,6 +25,7 @@ struct store {
 	struct entry *table;
 	struct entry *newest, *oldest;
 	size_t bytes, limit;
+	uint64_t kept;          /* so far */
 	const atomic_bool *cancel;
 };
 
@@ -157,6 +159,20 @@ size_t store_bytes(const struct store *store)
 	return store->bytes;
 }
 
+uint64_t store_mark(const struct store *store)
+{
+	return store->kept;
+}
+
+void store_forget(struct store *store, uint64_t mark, size_t above)
+{
+	for (struct entry *entry = store->newest, *older; entry; entry = older) {
+		older = entry->older;
+		if (entry->number >= mark && entry->bytes > above)
+			stages_store_drop(store, entry);
+	}
+}
+
 void *store_find(struct store *store, const struct key *key)
 {
 	struct entry *entry;
@@ -181,7 +197,7 @@ bool store_keep(struct store *store, const struct key *key, void *value, size_t 
 		release(value);
 		return false;
 	}
-	*entry = (struct entry){ .key = *key, .value = value, .bytes = bytes, .release = release };
+	*entry = (struct entry){ .key = *key, .value = value, .bytes = bytes, .number = store->kept++, .release = release };
 	HASH_ADD(hh, store->table, key, sizeof *key, entry);
 	if (!entry->hh.tbl) {
 		release(value);

@@ -35,6 +35,10 @@ DROP(store, store_free)
 void store_begin(struct store *store, size_t limit, const atomic_bool *cancel);
 size_t store_bytes(const struct store *store);
 
+/* What was kept since store_mark() and is larger than so many bytes goes: nobody will ask for it. O(entries). */
+uint64_t store_mark(const struct store *store);
+void store_forget(struct store *store, uint64_t mark, size_t above);
+
 /* The value, which the store keeps owning (until the next store_keep), or NULL. O(1). */
 void *store_find(struct store *store, const struct key *key);
 /* Takes over value: release(value) is called when it has to go, at once where it is larger than the limit

@@ -1,14 +1,12 @@
 /* plan_time.c: what the ops of a planned graph take, and the simulation of its step. */
 
 #include "plan_time.h"
-#include "solver/pipeline/blocks.h"
 
 struct timing {
 	const struct graph *graph;       /* as planned */
 	const struct sharded *sharded;   /* NULL: one device runs the whole step */
 	const struct rules *rules;
 	struct machine machine;
-	struct blocks blocks;            /* of the whole step's graph */
 	struct step_costs costs;
 	uint8_t *limit;                  /* [ops] enum machine_limit, of what is computed */
 	int64_t passes;                  /* of a step */
@@ -33,9 +31,9 @@ static enum status time_op(struct timing *timing, uint32_t op, uint32_t *near)
 	enum collective_kind collective;
 	uint32_t axis, whole = timing->sharded ? sharded_op(timing->sharded, timing->graph, op, near) : NONE;
 	int64_t bytes;
-	costs->layer[op] = whole == NONE || timing->blocks.blocks < 2
+	costs->layer[op] = whole == NONE || timing->sharded->shared->blocks.blocks < 2
 		? NONE
-		: timing->blocks.of[whole] * PHASE_COUNT + timing->graph->op[op].phase;
+		: timing->sharded->shared->blocks.of[whole] * PHASE_COUNT + timing->graph->op[op].phase;
 	if (traffic_collective(mesh, timing->graph, op, &axis, &collective, &bytes) && collective != COLLECTIVE_SLICE) {
 		costs->stream[op] = 1 + axis;
 		costs->time[op] = collective_time(&mesh->axis[axis], collective, bytes);
@@ -68,13 +66,11 @@ static bool plan_time_find_costs(struct timing *timing)
 		host |= plan_time_host(timing->graph, op, &ignored);
 	costs->axes = (timing->sharded ? timing->sharded->sharding.mesh.axes : 0) + 2u * host;
 	if (!(ROOMS(&timing->arena, ops, costs->stream, costs->time, costs->layer, timing->limit) &&
-		ROOM(&timing->arena, costs->inside, (size_t)ops * costs->axes)) ||
-		(timing->sharded && blocks_find(timing->sharded->shared->graph, &timing->blocks) != OK))
+		ROOM(&timing->arena, costs->inside, (size_t)ops * costs->axes)))
 		return false;
 	enum status status = OK;
 	FOR_WHILE(op, ops, status == OK)
 		status = time_op(timing, op, &near);
-	blocks_free(&timing->blocks);
 	return status == OK;
 }
 

@@ -33,9 +33,9 @@ size_t pipelined_bytes(const struct pipelined *pipelined)
 {
 	size_t bytes = pipelined->arena.bytes + pipelined->cut.arena.bytes + pipelined->timing.arena.bytes;
 	FOR(r, pipelined->ranks)
-		bytes += pipelined->rank[r].graph->arena.bytes;
+		bytes += graph_bytes(pipelined->rank[r].graph);
 	for (uint32_t r = 0; pipelined->fitted && r < pipelined->fitted->ranks; r++)
-		bytes += pipelined->fitted->rank[r].step->arena.bytes + pipelined->fitted->rank[r].arena.bytes;
+		bytes += graph_bytes(pipelined->fitted->rank[r].step) + pipelined->fitted->rank[r].arena.bytes;
 	return bytes;
 }
 

@@ -18,8 +18,13 @@ struct shared_units *shared_units_find(struct stage_context *stage, struct graph
 	}
 	atomic_store(&shared->references, 1);
 	shared->graph = graph_retain(graph);
+	if (blocks_find(graph, &shared->blocks) != OK) {
+		shared_units_release(shared);
+		return NULL;
+	}
 	store_keep(stage->store, &key, shared_units_retain(shared),
-		shared->units.arena.bytes + shared->units.factors.arena.bytes, shared_units_release);
+		shared->units.arena.bytes + shared->units.factors.arena.bytes + shared->blocks.arena.bytes,
+		shared_units_release);
 	return shared;
 }
 

@@ -34,6 +34,7 @@ void shared_units_release(void *pointer)
 	if (!shared || atomic_fetch_sub(&shared->references, 1) > 1)
 		return;
 	fold_free(&shared->fold);
+	blocks_free(&shared->blocks);
 	units_free(&shared->units);
 	graph_release(shared->graph);
 	mem_free(shared);

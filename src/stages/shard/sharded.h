@@ -4,12 +4,14 @@
  * Immutable once made and shared by counted references between plans and the store. */
 #pragma once
 
+#include "solver/pipeline/blocks.h"
 #include "src/stages/base/store.h"
 
 /* What can be split in a graph, kept for all meshes. */
 struct shared_units {
 	struct graph *graph;
 	struct units units;
+	struct blocks blocks;
 	struct fold fold;           /* equal layers, once a search has asked for them */
 	bool folded;
 	atomic_uint references;
