@@ -235,7 +235,7 @@ static enum status child_complain(const char *program, const struct child_result
 	const char *text = result->message, *own = strstr(text, line_head);
 	if (own && strncmp(text, head, strlen(head)) != 0)
 		text = own + 1;
-	if (strncmp(text, head, strlen(head)) == 0 && strncmp(text + strlen(head), "-:", 2) == 0)
+	if (strncmp(text, head, strlen(head)) == 0 && text_begins(text + strlen(head), "-:"))
 		text += strlen(head) + 2;
 	char *end;
 	unsigned long line = strtoul(text, &end, 10);

@@ -48,7 +48,7 @@ int lines_next(struct lines *lines, struct error *error)
 	}
 	source_wait(false);
 	lines->text[length] = '\0';
-	if (lines->number == 1 && strncmp(lines->text, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
+	if (lines->number == 1 && text_begins(lines->text, "\xef\xbb\xbf")) /* a byte order mark */
 		memmove(lines->text, lines->text + 3, (length -= 3) + 1);
 	if (lines->bytes == BYTES_MOST) {
 		lines->bytes++;

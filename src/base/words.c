@@ -183,7 +183,7 @@ void nearest_consider(struct nearest *nearest, const char *name)
 	if (nearest->count == NEAREST_MOST && d >= limit)
 		return;
 	FOR_INT(known, nearest->count)
-		if (strcmp(nearest->name[known], name) == 0)
+		if (text_is(nearest->name[known], name))
 			return;
 	int i = nearest->count < NEAREST_MOST ? nearest->count++ : NEAREST_MOST - 1;
 	for (; i > 0 && nearest->distance[i - 1] > d; i--) {

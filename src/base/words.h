@@ -5,6 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
+
+/* Whether both are there and the same. */
+static inline bool text_is(const char *text, const char *other)
+{
+	return text && other && strcmp(text, other) == 0;
+}
 
 /* Begin with { text, size, 0 }, size at least 1. */
 struct words {

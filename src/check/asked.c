@@ -69,7 +69,7 @@ static enum status check_allocated(
 	bool breaks = at.breaks >= 0, fine = least > 0 && (held.breaks < 0 || least == 1) && at.retries == retries &&
 		free.reserved == asked_whole(object, "reserved_bytes") && (limit < 0 || breaks == (least > larger_of(limit, 1)));
 	if (breaks && ops > 0)
-		fine = fine && name && strcmp(name, check->graph->op[check->order[at.breaks % ops]].name) == 0 &&
+		fine = fine && text_is(name, check->graph->op[check->order[at.breaks % ops]].name) &&
 			asked_whole(object, "breaks_in_step") == 1 + at.breaks / ops;
 	else
 		fine = fine && !json_object_get(object, "breaks_in_step") && !json_object_get(object, "breaks_at");
@@ -175,7 +175,7 @@ static enum status check_fingerprint(struct check *check, const char *key, uint6
 	PRINT_TO(text, "%016" PRIx64, expected);
 	if (!stated)
 		return refuse(check->error, "not a plan file: graph.%s is not text", key);
-	return strcmp(stated, text) == 0
+	return text_is(stated, text)
 		? OK
 		: check_wrong(
 			  check, "the plan is of another graph: graph.%s is %.40s, but that graph's is %s", key, stated, text);
@@ -187,7 +187,7 @@ bool check_given_as_planned(struct check *check)
 	const char *input = json_string_value(check_member(check, "graph", "fingerprint"));
 	const char *planned = json_string_value(check_member(check, "graph", "planned_fingerprint"));
 	PRINT_TO(text, "%016" PRIx64, check->input->fingerprint);
-	return input && planned && strcmp(planned, text) == 0 && strcmp(input, text) != 0;
+	return input && text_is(planned, text) && !text_is(input, text);
 }
 
 /* What was got of the file: the same words of the graph that is given now. Files from before the card have none. */
@@ -224,7 +224,7 @@ enum status check_input_graph(struct check *check)
 	TRY(check_expect(check, "graph", "ops", input->ops));
 	TRY(check_expect(check, "graph", "tensors", input->tensors));
 	TRY(check_expect(check, "graph", "storages", input->storages));
-	if (!name || strcmp(name, input->name) != 0)
+	if (!text_is(name, input->name))
 		return check_wrong(check, "graph.name is not \"%.100s\"", input->name);
 	return check_card(check);
 }
@@ -255,7 +255,7 @@ static enum status read_knob(struct check *check, enum knob_id id, const json_t 
 		return OK;
 	}
 	if (text && knob_parse(id, text, &number, NULL) == OK && (words || number == KNOB_GIVEN)
-	    && strcmp(knob_text(id, number, TEXT(64)), text) == 0) {
+	    && text_is(knob_text(id, number, TEXT(64)), text)) {
 		scenario_put(&check->scenario, id, number);
 		return OK;
 	}
@@ -286,7 +286,7 @@ static enum status asked_read_pins(struct check *check, const json_t *pins)
 	json_array_foreach(pins, i, pin) {
 		TRY(json_is_string(pin) ? scenario_pin(&check->scenario, json_string_value(pin), check->error)
 			: refuse(check->error, "the plan's pins must be strings"));
-		if (strcmp(pin_text(&check->scenario.pin[i], TEXT(512)), json_string_value(pin)) != 0)
+		if (!text_is(pin_text(&check->scenario.pin[i], TEXT(512)), json_string_value(pin)))
 			return refuse(check->error, "not a plan file: pin %zu is not written as pins are", i + 1);
 		if (check->scenario.pin[i].kind == PIN_SCHEDULE)
 			TRY(asked_take_schedule(check, &check->scenario.pin[i]));
@@ -308,7 +308,7 @@ enum status check_scenario(struct check *check)
 	const json_t *value;
 	json_object_foreach((json_t *)(uintptr_t)scenario, name, value) {
 		enum knob_id id = knob_find(name);
-		if ((id == KNOB_COUNT || strcmp(knobs[id].name, name) != 0) && strcmp(name, "pins") != 0)
+		if ((id == KNOB_COUNT || !text_is(knobs[id].name, name)) && !text_is(name, "pins"))
 			return refuse(check->error, "not a plan file of this version, which has no knob %.40s; plan it again", name);
 	}
 	TRY(asked_read_pins(check, json_object_get(scenario, "pins")));
@@ -323,12 +323,12 @@ enum status check_fit(struct check *check)
 {
 	const char *order = json_string_value(check_member(check, "order", "strategy")),
 			   *layout = json_string_value(check_member(check, "layout", "strategy"));
-	if (!order || strcmp(order, knob_text(K_order, check->asked.value[K_order], TEXT(64))) != 0)
+	if (!text_is(order, knob_text(K_order, check->asked.value[K_order], TEXT(64))))
 		return check_wrong(check, "order.strategy is not the scenario's");
-	if (!layout || strcmp(layout, knob_text(K_layout, check->asked.value[K_layout], TEXT(64))) != 0)
+	if (!text_is(layout, knob_text(K_layout, check->asked.value[K_layout], TEXT(64))))
 		return check_wrong(check, "layout.strategy is not the scenario's");
 	const char *split = json_string_value(check_member(check, "shard", "strategy"));
-	if (!split || strcmp(split, knob_text(K_strategy, check->asked.value[K_strategy], TEXT(64))) != 0)
+	if (!text_is(split, knob_text(K_strategy, check->asked.value[K_strategy], TEXT(64))))
 		return check_wrong(check, "shard.strategy is not the scenario's");
 	return check_verdict(check);
 }

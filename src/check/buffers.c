@@ -90,11 +90,7 @@ static void add_parts(struct look *look)
 	}
 }
 
-static int by_lower(const void *left, const void *right)
-{
-	const struct part *a = left, *b = right;
-	return a->lower != b->lower ? (a->lower < b->lower ? -1 : 1) : (a->buffer > b->buffer) - (a->buffer < b->buffer);
-}
+COMPARATOR(by_lower, struct part, COMPARE(a->lower, b->lower, COMPARE(a->buffer, b->buffer, 0)))
 
 /* Each part against all that are still there when it begins; live [parts] holds those. */
 static enum status check_pairs(const struct look *look, size_t *live)
@@ -123,13 +119,8 @@ static enum status check_pairs(const struct look *look, size_t *live)
 
 struct change { int64_t step, bytes; };
 
-static int check_buffers_by_step(const void *left, const void *right)
-{
-	const struct change *a = left, *b = right;
-	if (a->step != b->step)
-		return a->step < b->step ? -1 : 1;
-	return (a->bytes > b->bytes) - (a->bytes < b->bytes); /* what ends at a step is gone at it */
-}
+/* What ends at a step is gone at it. */
+COMPARATOR(check_buffers_by_step, struct change, COMPARE(a->step, b->step, COMPARE(a->bytes, b->bytes, 0)))
 
 static enum status check_buffers_sum_up(const struct look *look, struct buffers_sums *sums)
 {

@@ -101,7 +101,7 @@ static enum status check_read_schedule(struct check *check)
 	if (!has_free_schedule(&check->scenario))
 		return OK;
 	for (int schedule = 0; name && schedule < SCHEDULE_COUNT; schedule++)
-		if (strcmp(name, schedule_names[schedule]) == 0)
+		if (text_is(name, schedule_names[schedule]))
 			value[K_schedule] = schedule;
 	if (value[K_schedule] == SCHEDULE_AUTO || !json_is_integer(chunks) || json_integer_value(chunks) < 1 ||
 		json_integer_value(chunks) > knobs[K_chunks].maximum)
@@ -124,7 +124,7 @@ static enum status read_kept(struct check *check)
 	knob_text(K_recompute, RECOMPUTE_NONE, none, sizeof none);
 	if (!word)
 		return OK;
-	if (!json_is_string(word) || strcmp(json_string_value(word), none) != 0)
+	if (!json_is_string(word) || !text_is(json_string_value(word), none))
 		return refuse(check->error, "not a plan file: recompute.planned_as may be \"%s\" alone", none);
 	if (*recompute != RECOMPUTE_AUTO)
 		return check_wrong(check, "recompute.planned_as is of recompute=auto");
@@ -343,7 +343,7 @@ static enum status src_check_memory(struct check *check)
 	TRY(check_expect(check, "order", "peak_bytes", check->peak));
 	const char *op = json_string_value(check_member(check, "memory", "peak_op")),
 			   *peak = graph->ops ? graph->op[check->order[check->peak_position]].name : NULL;
-	if (peak ? !op || strcmp(op, peak) != 0 : !json_is_null(check_member(check, "memory", "peak_op")))
+	if (peak ? !text_is(op, peak) : !json_is_null(check_member(check, "memory", "peak_op")))
 		return check_wrong(check, "memory.peak_op is not \"%.100s\"", peak ? peak : "null");
 	check_passed(check, "peak and persistent bytes, computed anew");
 	return OK;
@@ -396,9 +396,9 @@ static enum status read_precedences(struct check *check, struct order_certificat
 		uint32_t to = op_named(check, json_array_get(entry, 0)), from = op_named(check, json_array_get(entry, 1));
 		const char *at = json_string_value(json_array_get(entry, 2));
 		bool fine = json_array_size(entry) == 3 && to != NONE && from != NONE && at;
-		if (!fine || (strcmp(at, "first") != 0 && strcmp(at, "second") != 0))
+		if (!fine || (!text_is(at, "first") && !text_is(at, "second")))
 			return refuse(check->error, "not a plan file: precedence %zu of the order's certificate is malformed", i);
-		certificate->arc[certificate->arcs++] = (struct order_arc){ NONE, from, to, strcmp(at, "first") == 0 };
+		certificate->arc[certificate->arcs++] = (struct order_arc){ NONE, from, to, text_is(at, "first") };
 	}
 	return OK;
 }
@@ -494,7 +494,7 @@ enum status check_words(struct check *check, const char *what, const char *said,
 	if (check->other)
 		for (one = words_digit(one), other = words_digit(other); *one && *one == *other;)
 			one = words_digit(one + 1), other = words_digit(other + 1);
-	bool same = check->other ? *one == *other : strcmp(one, other) == 0;
+	bool same = check->other ? *one == *other : text_is(one, other);
 	return said && same ? OK : check_wrong(check, "%s must be \"%s\"", what, expected);
 }
 
@@ -505,7 +505,7 @@ static enum status src_check_version(struct check *check)
 		return refuse(check->error, "not a plan file of version 1");
 	if (version && !json_is_string(version))
 		return refuse(check->error, "not a plan file: version is not a text");
-	check->other = version && strcmp(json_string_value(version), TIDEMARK_VERSION) != 0;
+	check->other = version && !text_is(json_string_value(version), TIDEMARK_VERSION);
 	return OK;
 }
 

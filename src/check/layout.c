@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "state.h"
+#include "src/base/words.h"
 
 /* ---- layout ---- */
 
@@ -29,7 +30,7 @@ static enum status read_buffer(struct check *check, const json_t *buffer)
 			"buffer \"%.100s\" has %" PRId64 " bytes from %" PRId64 " to %" PRId64 ", but needs %" PRId64
 			" from %u to %u",
 			name, (int64_t)bytes, (int64_t)first, (int64_t)last, check->bytes[s], check->first[s], check->last[s]);
-	if (strcmp(kind, kind_names[graph->storage[s].kind]) != 0)
+	if (!text_is(kind, kind_names[graph->storage[s].kind]))
 		return check_wrong(
 			check, "buffer \"%.100s\" is of another kind: %s", name, kind_names[graph->storage[s].kind]);
 	if (offset < 0 || offset > BYTES_MAX)
@@ -278,11 +279,11 @@ static enum status check_layout_bound(struct check *check, int64_t arena)
 	    || json_is_true(check_member(check, "layout", "proved")) != (bound == arena))
 		return check_wrong(check, "layout.proved or layout.bound_bytes contradicts the arena");
 	const char *by = json_text_in(check_member(check, "layout", "certificate"), "by");
-	if (by && strcmp(by, layout_proof_names[LAYOUT_PROOF_LOAD]) == 0)
+	if (text_is(by, layout_proof_names[LAYOUT_PROOF_LOAD]))
 		return check_load(check, bound);
-	if (by && strcmp(by, layout_proof_names[LAYOUT_PROOF_MOMENT]) == 0)
+	if (text_is(by, layout_proof_names[LAYOUT_PROOF_MOMENT]))
 		return check_layout_moment(check, bound);
-	if (by && bound == 0 && strcmp(by, layout_proof_names[LAYOUT_PROOF_CONTRADICTED]) == 0)
+	if (by && bound == 0 && text_is(by, layout_proof_names[LAYOUT_PROOF_CONTRADICTED]))
 		return OK;
 	if (!by || name_index(layout_proof_names, LAYOUT_PROOF_COUNT, by) < 0)
 		return refuse(check->error, "not a plan file: layout.certificate.by is unknown");
@@ -388,7 +389,7 @@ static enum status check_layout_take_buffer(
 		return check_wrong(check, "host memory lacks a buffer for op \"%.100s\"", name);
 	const char *tensor = json_text_in(buffer, "tensor");
 	const json_t *others = json_object_get(buffer, "other_microbatches");
-	if (!tensor || strcmp(tensor, check->graph->tensor[needed->tensor].name) != 0 ||
+	if (!text_is(tensor, check->graph->tensor[needed->tensor].name) ||
 		(needed->others ? !json_is_integer(others) || json_integer_value(others) != needed->others : others != NULL))
 		return check_wrong(check,
 			"a host buffer of op \"%.100s\" is not called \"%.100s\", or is of other microbatches", name,

@@ -3,6 +3,7 @@
 #include "solver/graph/growth.h"
 #include "state.h"
 #include "src/scenario/knobs.h"
+#include "src/base/words.h"
 
 /* chunks: what each tensor of the step in chunks is of the step in one.
  *
@@ -91,7 +92,7 @@ static enum status check_chunk_op(struct chunks *chunks, uint32_t op, uint32_t o
 {
 	const struct graph *before = chunks->before, *after = chunks->after;
 	uint32_t reads = csr_length(&before->reads, of), writes = csr_length(&before->writes, of);
-	if (strcmp(after->op[op].type, before->op[of].type) != 0 || csr_length(&after->reads, op) != reads ||
+	if (!text_is(after->op[op].type, before->op[of].type) || csr_length(&after->reads, op) != reads ||
 		csr_length(&after->writes, op) != writes)
 		return check_wrong(
 			chunks->check, "op \"%.100s\" is not a chunk of \"%.100s\"", after->op[op].name, before->op[of].name);
@@ -169,9 +170,9 @@ static void chunks_pass_on(struct chunks *chunks, uint32_t op)
 	FOR_ITEMS(result, &after->writes, op) {
 		uint32_t named = graph_find_tensor(chunks->before, after->tensor[result].name);
 		bool in_place = after->inplace_start[op] < after->inplace_start[op + 1];
-		if (strcmp(factors, "@split") == 0 && first.kind == PART_WHOLE)
+		if (text_is(factors, "@split") && first.kind == PART_WHOLE)
 			chunks->part[result] = (struct portion){ PART_CHUNK, first.of, position };
-		else if (strcmp(factors, "@cat") == 0)
+		else if (text_is(factors, "@cat"))
 			chunks_join(chunks, op, result);
 		else if (in_place && reads >= 2)
 			add_term(chunks, op, result);
@@ -196,7 +197,7 @@ static enum status check_whole_op(struct chunks *chunks, uint32_t op, uint32_t o
 	uint32_t reads = csr_length(&after->reads, op);
 	bool seed = reads == 0 &&
 		csr_length(&before->reads, of) == 1; /* a gradient of ones in the shape of a loss that isn't there yet */
-	if (!seed && (strcmp(after->op[op].type, before->op[of].type) != 0 || csr_length(&before->reads, of) != reads))
+	if (!seed && (!text_is(after->op[op].type, before->op[of].type) || csr_length(&before->reads, of) != reads))
 		return check_wrong(chunks->check, "op \"%.100s\" is another one", before->op[of].name);
 	FOR(i, reads) {
 		struct portion part = chunks->part[csr_at(&after->reads, op, i)];
@@ -266,10 +267,9 @@ static enum status check_all_run(struct chunks *chunks)
  * the others; parts of a result add up to its elements and are joined in order, sums have a term from every chunk; all
  * other ops read what they read before. How the chunks' losses are weighed is not looked at. INFEASIBLE with the op,
  * NO_MEMORY. O(graph). */
-static enum status chunks_check(
-	struct check *check, const struct rules *rules, const struct graph *before, const struct graph *after)
+static enum status chunks_check(struct check *check, const struct graph *before, const struct graph *after)
 {
-	struct chunks chunks = { .check = check, .before = before, .after = after, .rules = rules };
+	struct chunks chunks = { .check = check, .before = before, .after = after, .rules = check->rules };
 	MAKE(chunks.part, after->tensors);
 	MAKE(chunks.made, before->tensors);
 	MAKE(chunks.next, before->tensors);
@@ -307,106 +307,70 @@ static enum status check_scale(struct check *check, const struct graph *before, 
 	bool captured = base && wanted > 0 && wanted != before->about.batch;
 	bool other = captured && before->other && before->other->about.batch == wanted;
 	const struct graph *of = !captured ? before : other ? before->other : base;
-	TRY(values_check(check, check->rules, of, after, VALUES_COPIES));
+	TRY(values_check(check, of, after, VALUES_COPIES));
 	if (captured && sequence == 0)
-		return sizes_check_captured(check, check->rules, of, after, wanted);
-	return sizes_check(check, check->rules, of, after, wanted, sequence);
-}
-
-static enum status check_train(struct check *check, const struct graph *before, const struct graph *after)
-{
-	return values_check(
-		check, check->rules, before, after, VALUES_CASTS | VALUES_COPIES | VALUES_UPDATES | VALUES_GRADIENTS);
+		return sizes_check_captured(check, of, after, wanted);
+	return sizes_check(check, of, after, wanted, sequence);
 }
 
 static enum status check_optimizer(struct check *check, const struct graph *before, const struct graph *after)
 {
-	bool autocast = strcmp(
-		knob_text(K_precision, check->scenario.value[K_precision], TEXT(32)), "autocast") == 0;
-	return values_check(check, check->rules, before, after, (autocast ? VALUES_TWINS | VALUES_FORMATS : 0) |
+	bool autocast = text_is(
+		knob_text(K_precision, check->scenario.value[K_precision], TEXT(32)), "autocast");
+	return values_check(check, before, after, (autocast ? VALUES_TWINS | VALUES_FORMATS : 0) |
 		VALUES_CASTS | VALUES_UPDATES | (check->scenario.value[K_accumulation] > 1 ? VALUES_SUMS : 0));
 }
 
-static enum status check_chunks(struct check *check, const struct graph *before, const struct graph *after)
-{
-	return before == after ? OK : chunks_check(check, check->rules, before, after);
-}
-
-static enum status check_same(struct check *check, const struct graph *before, const struct graph *after)
-{
-	return values_check(check, check->rules, before, after, 0);
-}
-
-static enum status check_states(struct check *check, const struct graph *before, const struct graph *after)
-{
-	return values_check(check, check->rules, before, after, VALUES_STATES);
-}
-
-static enum status check_separate(struct check *check, const struct graph *before, const struct graph *after)
-{
-	return values_check(check, check->rules, before, after, VALUES_SEPARATE);
-}
-
-static enum status check_float8(struct check *check, const struct graph *before, const struct graph *after)
-{
-	return values_check(check, check->rules, before, after, VALUES_CASTS | VALUES_TWINS);
-}
-
-static enum status check_twins(struct check *check, const struct graph *before, const struct graph *after)
-{
-	return values_check(check, check->rules, before, after, VALUES_TWINS);
-}
-
-static enum status check_form(struct check *check, const struct graph *before, const struct graph *after)
-{
-	return values_check(check, check->rules, before, after, VALUES_TWINS | VALUES_REGROUPED);
-}
-
-/* Names in src/stages/table.c's table. check NULL: another part of the checker looks at it, or nobody. */
+/* Names in src/stages/table.c's table. check NULL: values_check() with what is allowed; -1: another part of the checker
+ * looks at it, or nobody. */
 static const struct {
 	const char *step;
 	enum status (*check)(struct check *check, const struct graph *before, const struct graph *after);
 	const char *held, *trusted;
+	int allowed;
 } made[] = {
-	{ "train", check_train,
+	{ "train", NULL,
 		"the training step: the forward pass computes what the graph given computes, through casts and copies alone",
-		"the backward pass and the weight update that rules made of the forward pass: that they compute gradients" },
+		"the backward pass and the weight update that rules made of the forward pass: that they compute gradients",
+		VALUES_CASTS | VALUES_COPIES | VALUES_UPDATES | VALUES_GRADIENTS },
 	{ "scale", check_scale,
 		"another batch or sequence: every op reads the values that it read; weights stay, and shapes, bytes and FLOPs "
 		"fit the operators' rules, "
 		"or are those of a capture, or have grown by what each sample adds",
 		"workspaces that are known at one batch, at another, and, of captures at one batch, which extents of equal "
 		"size are "
-		"samples" },
+		"samples", 0 },
 	{ "optimizer", check_optimizer,
 		"another precision, optimizer or accumulation: forward and backward ops read the values that they read, "
 		"through casts alone",
-		"the update that rules made, and in which format each tensor is computed" },
-	{ "loss chunks", check_chunks,
+		"the update that rules made, and in which format each tensor is computed", 0 },
+	{ "loss chunks", chunks_check,
 		"the loss in chunks: every op of it runs on every chunk, parts are all rows in their order, sums have a term "
 		"from each",
-		"how the chunks' losses are weighed" },
-	{ "host states", check_states,
+		"how the chunks' losses are weighed", 0 },
+	{ "host states", NULL,
 		"optimizer state in the host: every op reads the values that it read, and what an update leaves is copied back",
-		NULL },
-	{ "host states of a device", check_states, NULL, NULL },
-	{ "recompute", NULL, NULL, NULL }, /* recompute.c */
-	{ "recompute to fit", NULL, NULL, NULL },
-	{ "recompute a device's to fit", NULL, NULL, NULL },
-	{ "float8", check_float8, "8-bit products: every op reads the values that it read, through casts alone", NULL },
-	{ "group heads", NULL, NULL, "attention that reads keys and values by groups, without copies of their heads" },
-	{ "late casts", check_twins, "gradients summed before they are cast: every op reads the values that it read",
-		NULL },
-	{ "device form", check_form,
+		NULL, VALUES_STATES },
+	{ "host states of a device", NULL, NULL, NULL, VALUES_STATES },
+	{ "recompute", NULL, NULL, NULL, -1 }, /* recompute.c */
+	{ "recompute to fit", NULL, NULL, NULL, -1 },
+	{ "recompute a device's to fit", NULL, NULL, NULL, -1 },
+	{ "float8", NULL, "8-bit products: every op reads the values that it read, through casts alone", NULL,
+		VALUES_CASTS | VALUES_TWINS },
+	{ "group heads", NULL, NULL, "attention that reads keys and values by groups, without copies of their heads", -1 },
+	{ "late casts", NULL, "gradients summed before they are cast: every op reads the values that it read",
+		NULL, VALUES_TWINS },
+	{ "device form", NULL,
 		"sums of gradients in another order: each has the same summands, and every other op reads the values that it "
 		"read",
-		NULL },
-	{ "share views", check_twins, "views that are left out: each has a twin that is the same", NULL },
-	{ "shard", NULL, NULL, NULL },    /* device_graph_check() */
-	{ "pipeline", NULL, NULL, NULL }, /* pipeline_check_ranks() */
-	{ "late reruns", check_same, NULL, NULL },
-	{ "in_place", check_separate, "without writes in place: every op reads the values that it read",
-		"without writes in place: that nothing is read under an older name once its memory was written over" },
+		NULL, VALUES_TWINS | VALUES_REGROUPED },
+	{ "share views", NULL, "views that are left out: each has a twin that is the same", NULL, VALUES_TWINS },
+	{ "shard", NULL, NULL, NULL, -1 },    /* device_graph_check() */
+	{ "pipeline", NULL, NULL, NULL, -1 }, /* pipeline_check_ranks() */
+	{ "late reruns", NULL, NULL, NULL, 0 },
+	{ "in_place", NULL, "without writes in place: every op reads the values that it read",
+		"without writes in place: that nothing is read under an older name once its memory was written over",
+		VALUES_SEPARATE },
 };
 
 enum { STAGES = COUNT_OF(made) };
@@ -415,10 +379,12 @@ enum status made_check(void *context, const char *step, const struct graph *befo
 {
 	struct check *check = context;
 	FOR(i, STAGES) {
-		if (strcmp(made[i].step, step) != 0)
+		if (!text_is(made[i].step, step))
 			continue;
 		check->made |= before == after ? 0 : 1u << i;
-		enum status status = made[i].check && before != after ? made[i].check(check, before, after) : OK;
+		enum status status = before == after || made[i].allowed < 0 ? OK
+			: made[i].check ? made[i].check(check, before, after)
+			: values_check(check, before, after, (unsigned)made[i].allowed);
 		if (status == INFEASIBLE) {
 			char text[500];
 			PRINT_TO(text, "%.480s", check->error->text);

@@ -51,7 +51,7 @@ static enum status same_text(
 {
 	const char *text = json_text_in(object, key);
 	expected = expected ? expected : "";
-	return text && strcmp(text, expected) == 0
+	return text_is(text, expected)
 		? OK
 		: fail(checking->error, INFEASIBLE, "a pipeline's %s is \"%.80s\", but it must be \"%.80s\"", key,
 			  text ? text : "", expected);
@@ -106,7 +106,7 @@ static enum status check_pipeline_check_words(const struct checking *checking)
 			schedule_row_write(order->slot + (size_t)rank * order->slots, order->slots, row);
 		if (!row || fclose(row) != 0)
 			status = fail_memory(checking->error);
-		else if (!told || strcmp(told, text) != 0)
+		else if (!text_is(told, text))
 			status = fail(checking->error, INFEASIBLE,
 				"shard.pipeline.order[%u] is written in another way than such an order is", rank);
 		free(text);

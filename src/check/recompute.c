@@ -6,6 +6,7 @@
 #include "solver/pipeline/check.h"
 #include "state.h"
 #include "src/scenario/knobs.h"
+#include "src/base/words.h"
 
 /* recompute_ranks: verifies the bound on what runs again on the ranks of a pipeline.
  *
@@ -197,9 +198,9 @@ static enum status check_read_certificate(
 	const char *by = json_text_in(json, "by");
 	size_t i;
 	uint32_t op = check_recompute_op_of(step, json_object_get(json, "op"));
-	bool impossible = by && (strcmp(by, "room") == 0 || strcmp(by, "state") == 0),
+	bool impossible = by && (text_is(by, "room") || text_is(by, "state")),
 		 known = by &&
-		(op == NONE ? strcmp(by, "none") == 0 : impossible || strcmp(by, "cut") == 0);
+		(op == NONE ? text_is(by, "none") : impossible || text_is(by, "cut"));
 	if (!known || !json_is_integer(price) || json_integer_value(unit) != RECOMPUTE_PRICE_UNIT)
 		return refuse(check->error, "not a plan file: recomputation has no certificate");
 	if (json_object_get(json, "rounded") &&
@@ -248,7 +249,7 @@ static enum status check_recompute_check_bound(struct check *check, const struct
 static enum status check_recompute_check_words(struct check *check, const struct fitted *fitted)
 {
 	const char *strategy = json_string_value(check_member(check, "recompute", "strategy"));
-	if (!strategy || strcmp(strategy, knob_text(K_recompute, check->asked.value[K_recompute], TEXT(64))) != 0)
+	if (!text_is(strategy, knob_text(K_recompute, check->asked.value[K_recompute], TEXT(64))))
 		return check_wrong(check, "recompute.strategy is not the scenario's");
 	TRY(fitted->away > 0 ? check_expect(check, "recompute", "offloaded", fitted->away) : OK);
 	return fitted->away > 0 ? check_expect(check, "recompute", "offloaded_bytes", fitted->moved) : OK;
@@ -270,7 +271,7 @@ enum status check_recompute(struct check *check, const struct fitted *fitted, co
 	check->pinned_stall = fitted->pinned_stall;
 	if (!check->copies && status == OK)
 		status = expect_time(check, "extra_seconds", check->reruns);
-	status = status == OK ? values_check(check, check->rules, fitted->step, recomputed, 0) : status;
+	status = status == OK ? values_check(check, fitted->step, recomputed, 0) : status;
 	if (status == OK)
 		check_passed(check,
 			"what is computed again: every op reads the values that it reads without, every copy those of the op that "

@@ -80,7 +80,7 @@ static enum status check_routing(struct check *check)
 	FOR(p, parts) {
 		const json_t *one = json_array_get(said, p), *name = json_object_get(one, "name");
 		if (json_integer_in(one, "peak_bytes") != part[p].bytes || !json_is_string(name) ||
-			strcmp(json_string_value(name), part[p].name) != 0)
+			!text_is(json_string_value(name), part[p].name))
 			return check_wrong(check, "memory.parts[%u] must be \"%.60s\", %" PRId64, p, part[p].name, part[p].bytes);
 	}
 	return OK;

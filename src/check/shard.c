@@ -92,7 +92,7 @@ enum status shard_check_time(
 	FOR(s, time->model.streams) {
 		const json_t *stream = json_array_get(streams, s);
 		const char *name = json_text_in(stream, "stream");
-		if (!name || strcmp(name, plan_time_stream(sharded, s)) != 0)
+		if (!text_is(name, plan_time_stream(sharded, s)))
 			return fail(error, INFEASIBLE, "shard.streams[%u] is not called \"%.60s\"", s, plan_time_stream(sharded, s));
 		TRY(check_seconds(stream, "busy_seconds", time->whole.busy[s], error));
 		TRY(check_seconds(stream, "exposed_seconds", time->whole.exposed[s], error));
@@ -213,10 +213,10 @@ static enum status check_bound_words(const json_t *shard, const struct scenario 
 	enum quantity of = scenario_microbatches(scenario) > 1 ? QUANTITY_MICROBATCH : QUANTITY_ESTIMATE;
 	if (!by || !sharding_proves_by(by))
 		return fail(error, INFEASIBLE, "shard.certificate.by does not name a kind of bound");
-	if (!quantity || strcmp(quantity, quantity_names[of]) != 0)
+	if (!text_is(quantity, quantity_names[of]))
 		return fail(error, INFEASIBLE, "shard.quantity must be \"%s\"", quantity_names[of]);
-	bool known = among && strcmp(among, shard_bound_among(scenario, limit ? json_integer_value(limit) : -1)) == 0;
-	known |= among && !limit && strcmp(among, shard_bound_among(scenario, 0)) == 0;
+	bool known = text_is(among, shard_bound_among(scenario, limit ? json_integer_value(limit) : -1));
+	known |= among && !limit && text_is(among, shard_bound_among(scenario, 0));
 	return known ? OK : fail(error, INFEASIBLE, "shard.among is not what the bound is of");
 }
 
@@ -230,7 +230,7 @@ enum status shard_check_bound(const json_t *shard, struct stage_context *stage, 
 	if (!json_is_number(claim)) {
 		const char *by = json_text_in(certificate, "by");
 		bool none = json_is_null(claim) && json_is_null(json_object_get(shard, "gap")) && by &&
-			strcmp(by, sharded->shown.proof.by) == 0 && json_is_false(json_object_get(shard, "proved"));
+			text_is(by, sharded->shown.proof.by) && json_is_false(json_object_get(shard, "proved"));
 		return none ? OK : fail(error, INFEASIBLE, "shard says that something is proved, but has no bound");
 	}
 	TRY(check_bound_words(shard, scenario, error));

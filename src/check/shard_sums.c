@@ -67,7 +67,7 @@ static bool is_time(const json_t *object, const char *key, int64_t picoseconds)
 static bool is_text(const json_t *object, const char *key, const char *expected)
 {
 	const json_t *value = json_object_get(object, key);
-	return expected ? json_is_string(value) && strcmp(json_string_value(value), expected) == 0 : json_is_null(value);
+	return expected ? json_is_string(value) && text_is(json_string_value(value), expected) : json_is_null(value);
 }
 
 /* One row for each axis and kind that there is, in order. */

@@ -97,11 +97,11 @@ static enum status sizes_compare_op(struct comparison *comparison, uint32_t op)
 	return OK;
 }
 
-enum status sizes_check(struct check *check, const struct rules *rules, const struct graph *before,
+enum status sizes_check(struct check *check, const struct graph *before,
 	const struct graph *after, int64_t batch, int64_t sequence)
 {
 	struct comparison comparison = { .check = check,
-		.rules = rules,
+		.rules = check->rules,
 		.before = before,
 		.after = after,
 		.batch = batch,
@@ -162,11 +162,11 @@ static enum status compare_workspace(struct comparison *comparison, uint32_t op)
 		: check_wrong(comparison->check, "op \"%.100s\" has another workspace than was measured", old->name);
 }
 
-enum status sizes_check_captured(struct check *check, const struct rules *rules, const struct graph *before,
+enum status sizes_check_captured(struct check *check, const struct graph *before,
 	const struct graph *after, int64_t batch)
 {
 	struct comparison comparison = {
-		.check = check, .rules = rules, .before = before, .after = after, .batch = batch, .captured = true
+		.check = check, .rules = check->rules, .before = before, .after = after, .batch = batch, .captured = true
 	};
 	enum status status = before->ops == after->ops && before->tensors == after->tensors
 		? OK

@@ -124,7 +124,7 @@ static enum status expect_source(struct check *check)
 {
 	const char *said = json_string_value(check_member(check, "speed", "rests_on"));
 	const char *software = json_string_value(check_member(check, "speed", "software"));
-	if (!software || strcmp(software, device_software(&check->asked)) != 0)
+	if (!text_is(software, device_software(&check->asked)))
 		return check_wrong(check, "speed.software must be \"%s\"", device_software(&check->asked));
 	return check_words(check, "speed.rests_on", said, device_reached_text(&check->asked, TEXT(700)));
 }

@@ -145,11 +145,11 @@ enum status check_three_steps(
  * rule that the new shapes fit, and the FLOPs that follow from it where it had those; bytes follow the shapes; inputs
  * that changed have the samples and the length that were asked for (0: none was). INFEASIBLE with the tensor or op.
  * O(graph). */
-enum status sizes_check(struct check *check, const struct rules *rules, const struct graph *before,
+enum status sizes_check(struct check *check, const struct graph *before,
 	const struct graph *after, int64_t batch, int64_t sequence);
 /* The same of a step that was captured at several batches, held against the capture that it was made of: the same ops,
  * and every extent and workspace has grown as the file says. */
-enum status sizes_check_captured(struct check *check, const struct rules *rules, const struct graph *before,
+enum status sizes_check_captured(struct check *check, const struct graph *before,
 	const struct graph *after, int64_t batch);
 
 /* speed: verifies the member "speed" of plan files. */
@@ -194,8 +194,8 @@ enum values_allowed {
  * and through which views. Every op of `before` must be in `after`, of the same type, and read the same symbols; every
  * copy those of the op that it repeats; a new op must be one that is allowed. Nothing here is shared with the stages.
  * INFEASIBLE with the op, NO_MEMORY. O(graph). */
-enum status values_check(struct check *check, const struct rules *rules, const struct graph *before,
-	const struct graph *after, unsigned allowed);
+enum status values_check(
+	struct check *check, const struct graph *before, const struct graph *after, unsigned allowed);
 
 /* shard: the part of the plan checker that looks at how a step is split over devices. */
 

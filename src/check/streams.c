@@ -82,11 +82,7 @@ static void streams_add_storage(struct summing *summing, const uint32_t *positio
 }
 
 /* At one time what goes comes first. */
-static int streams_by_time(const void *left, const void *right)
-{
-	const struct change *a = left, *b = right;
-	return a->when != b->when ? (a->when > b->when) - (a->when < b->when) : (a->bytes > b->bytes) - (a->bytes < b->bytes);
-}
+COMPARATOR(streams_by_time, struct change, COMPARE(a->when, b->when, COMPARE(a->bytes, b->bytes, 0)))
 
 int64_t peak_by_time(const struct graph *graph, const uint32_t *order, const uint32_t *position, const int64_t *bytes,
 	bool workspace, int64_t alignment, const struct step_model *model, const struct step_time *time)

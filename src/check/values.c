@@ -2,6 +2,7 @@
 
 #include "solver/recompute/apply.h"
 #include "state.h"
+#include "src/base/words.h"
 
 struct run {
 	const struct graph *graph, *other; /* other: an op whose name is there isn't new */
@@ -42,7 +43,7 @@ static bool check_values_is_plain_view(const struct run *run, uint32_t op)
 		return false;
 	/* A rule that names its factors is one permutation, whatever the extents. */
 	bool certain = extents_differ(result) || !strchr(rule->factors, '@');
-	return strcmp(rule->factors, "@reshape") == 0 || ((rule->traits & TRAIT_SHAPED) && certain);
+	return text_is(rule->factors, "@reshape") || ((rule->traits & TRAIT_SHAPED) && certain);
 }
 
 static uint64_t view_symbol(const struct run *run, uint32_t op)
@@ -73,7 +74,7 @@ static bool is_same_view(const struct run *run, uint32_t op)
 	const struct graph *graph = run->graph;
 	const struct rule *rule = run->allowed & VALUES_FORMATS ? rules_find(run->rules, graph->op[op].type) : NULL;
 	if (csr_length(&graph->reads, op) != 1 || !rule ||
-		(strcmp(rule->factors, "@expand") != 0 && strcmp(rule->factors, "@reshape") != 0))
+		(!text_is(rule->factors, "@expand") && !text_is(rule->factors, "@reshape")))
 		return false;
 	const struct tensor *of = &graph->tensor[graph_argument(graph, op, 0)],
 						*result = &graph->tensor[graph_argument(graph, op, 1)];
@@ -95,7 +96,7 @@ static bool is_transparent(const struct run *run, uint32_t op)
 	const struct rule *rule = rules_find(run->rules, graph->op[op].type);
 	uint32_t traits = rule ? rule->traits : 0;
 	return ((run->allowed & VALUES_CASTS) && (traits & TRAIT_CAST)) ||
-		((run->allowed & VALUES_COPIES) && ((traits & TRAIT_COPY) || (rule && strcmp(rule->factors, "@reduce+") == 0)));
+		((run->allowed & VALUES_COPIES) && ((traits & TRAIT_COPY) || (rule && text_is(rule->factors, "@reduce+"))));
 }
 
 /* A copy of an op with a mask that reads, behind what the op read, that mask: it computes the op's first result. */
@@ -104,7 +105,7 @@ static bool is_from_mask(const struct run *run, uint32_t op, uint32_t position)
 	const struct graph *graph = run->graph;
 	const struct op *record = &graph->op[op];
 	uint32_t of = record->recomputed && record->of ? graph_find_op(graph, record->of) : NONE;
-	if (of == NONE || strcmp(record->type, RECOMPUTE_MASKED_TYPE) != 0 || position != 1 ||
+	if (of == NONE || !text_is(record->type, RECOMPUTE_MASKED_TYPE) || position != 1 ||
 		csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) != 1 ||
 		!(rules_traits(run->rules, graph->op[of].type) & TRAIT_MASKED) || csr_length(&graph->writes, of) != 2)
 		return false;
@@ -269,7 +270,7 @@ static bool is_replaced(const struct op *op, unsigned allowed)
 static bool is_reshape(const struct run *run, const struct op *op)
 {
 	const struct rule *rule = rules_find(run->rules, op->type);
-	return rule && strcmp(rule->factors, "@reshape") == 0;
+	return rule && text_is(rule->factors, "@reshape");
 }
 
 /* A release of what waits in the host now: the device lets go of it when it is out. */
@@ -299,7 +300,7 @@ static bool is_released_rerun(const struct run *before, const struct run *after,
 	if (!op_releases(&graph->op[op]) || writer == NONE)
 		return false;
 	FOR(i, made->ops)
-		again |= made->op[i].recomputed && made->op[i].of && strcmp(made->op[i].of, graph->op[writer].name) == 0;
+		again |= made->op[i].recomputed && text_is(made->op[i].of, graph->op[writer].name);
 	FOR_ITEMS(user, &made->users, made->tensor[left].storage)
 		again &= made->op[user].phase == PHASE_FORWARD;
 	return again;
@@ -322,7 +323,7 @@ static enum status check_values_compare_op(
 	if (other == NONE)
 		return check_wrong(check, "op \"%.100s\" is gone", from->name);
 	const struct op *made = &after->graph->op[other];
-	if (strcmp(from->type, made->type) != 0 && !(is_reshape(after, from) && is_reshape(after, made)) &&
+	if (!text_is(from->type, made->type) && !(is_reshape(after, from) && is_reshape(after, made)) &&
 		product_of(after, other) == NONE)
 		return check_wrong(check, "op \"%.100s\" has become %.100s", from->name, made->type);
 	if (before->read[op] != after->read[other] && !is_grouped_sum(before, op))
@@ -370,7 +371,7 @@ static enum status compare_made(struct check *check, const struct run *before, c
 		return OK;
 	if (of != NONE && after->read[op] != before->read[of])
 		return check_wrong(check, "op \"%.100s\" reads other values than \"%.100s\", which it repeats", made->name, made->of);
-	if (of != NONE && strcmp(made->type, before->graph->op[of].type) != 0 && !is_from_mask(after, op, 1))
+	if (of != NONE && !text_is(made->type, before->graph->op[of].type) && !is_from_mask(after, op, 1))
 		return check_wrong(check, "op \"%.100s\" is not of the type of \"%.100s\", which it repeats", made->name, made->of);
 	if (of == NONE && made->added == ADDED_NOTHING && !is_transparent(after, op) && !is_part(after, op) &&
 		!is_replaced(made, after->allowed) && !((after->allowed & VALUES_SUMS) && check_values_is_sum(after, op)))
@@ -408,9 +409,10 @@ static enum status check_values_state(
 	return OK;
 }
 
-enum status values_check(struct check *check, const struct rules *rules, const struct graph *before,
-	const struct graph *after, unsigned allowed)
+enum status values_check(
+	struct check *check, const struct graph *before, const struct graph *after, unsigned allowed)
 {
+	const struct rules *rules = check->rules;
 	bool separate = allowed & VALUES_SEPARATE;
 	OWN(run)
 	first = { .graph = before,

@@ -120,7 +120,7 @@ static int compare_command_serve(const struct request *request)
 {
 	int code = EXIT_FINE;
 	bool binary = request->kind == EXPORT_pdf || request->kind == EXPORT_png;
-	if (binary && (!request->line.output || strcmp(request->line.output, "-") == 0) && isatty(STDOUT_FILENO))
+	if (binary && (!request->line.output || text_is(request->line.output, "-")) && isatty(STDOUT_FILENO))
 		return usage_error("compare", "this is binary and standard output is a terminal: give -o FILE");
 	OWN(plan) *first = first_plan(request, &code);
 	OWN(graph) *graph = first ? batch_open(request->line.operand[1], &request->line.reading, &code) : NULL;

@@ -28,7 +28,7 @@ static int set_devices(struct request *request, const char *text)
 static int set_most(struct request *request, int row, const char *value)
 {
 	static const char *const words[] = { "batch", "sequence" };
-	int word = 0, code = option_word(&request->line, row, strcmp(value, "seq") == 0 ? "sequence" : value, words, 2, &word);
+	int word = 0, code = option_word(&request->line, row, text_is(value, "seq") ? "sequence" : value, words, 2, &word);
 	request->asked.most = word == 0 ? K_batch : K_seq;
 	return code;
 }
@@ -84,7 +84,7 @@ static char *options_text(const char *set, char *text, size_t size)
 static const char *fit_command_reason(const struct fit_list *list, const struct fit_way *way, char *text, size_t size)
 {
 	size_t length = strlen(way->reason), said = strlen(list->base.guesses);
-	if (said && length >= said && strcmp(way->reason + length - said, list->base.guesses) == 0)
+	if (said && length >= said && text_is(way->reason + length - said, list->base.guesses))
 		length -= said;
 	while (length && strchr("; ", way->reason[length - 1]))
 		length--;
@@ -107,7 +107,7 @@ static void print_row(FILE *file, const struct fit_list *list, const struct fit_
 		list->base.step > 0 ? 100 * (double)way->extra / (double)list->base.step : 0.0, rate);
 	fprintf(file, "      %s\n", options);
 	words_print(file, "      in PyTorch:", 18, way->how);
-	meaning = strcmp(meaning, group) == 0 ? "" : meaning;
+	meaning = text_is(meaning, group) ? "" : meaning;
 	fit_command_reason(list, way, reason, sizeof reason);
 	PRINT_TO(about, "%s%s%s", meaning, *meaning && *reason ? "; " : "", reason);
 	if (*about)
@@ -165,7 +165,7 @@ static void fit_command_print_impossible(FILE *file, const struct fit_list *list
 		const struct fit_way *way = list->way;
 		struct words words = { text, sizeof text, 0 };
 		FOR_WHILE(j, list->ways, !way[i].planned && !way[i].above)
-			if (strcmp(way[j].reason, way[i].reason) == 0) {
+			if (text_is(way[j].reason, way[i].reason)) {
 				if (j < i)
 					break;
 				words_add(&words, "%s%s", words.at ? ", " : "", fit_set(&way[j]));

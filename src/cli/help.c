@@ -81,7 +81,7 @@ bool help_print_device(const char *name)
 	struct scenario scenario;
 	int64_t device;
 	struct error error;
-	if (strcmp(name, "none") == 0 || knob_parse(K_device, name, &device, &error) != OK)
+	if (text_is(name, "none") || knob_parse(K_device, name, &device, &error) != OK)
 		return false;
 	scenario_init(&scenario);
 	scenario_put(&scenario, K_device, device);

@@ -94,7 +94,7 @@ static bool print_glossary(const char *word)
 static bool print_key(const char *word)
 {
 	FOR_INT(i, COMMAND_COUNT)
-		if (strcmp(commands[i].word, word) == 0) {
+		if (text_is(commands[i].word, word)) {
 			printf("in the explorer :%s%s%s%s%s\n", word, *commands[i].arguments ? " " : "", commands[i].arguments,
 				*commands[i].keys ? ", keys " : "", commands[i].keys);
 			words_print(stdout, "", TEXT_COLUMN, commands[i].help);
@@ -112,7 +112,7 @@ static bool print_values(const char *word)
 		for (int i = 0;
 			knobs[knob].type == KNOB_CHOICE && knob != K_device && knob_word(knobs[knob].words, i, value, sizeof value);
 			i++) {
-			if (strcmp(value, word) != 0)
+			if (!text_is(value, word))
 				continue;
 			printf("--set %s=%s\n", knobs[knob].name, word);
 			words_print(stdout, "", TEXT_COLUMN,
@@ -126,13 +126,13 @@ static bool print_exports(const char *word)
 {
 	bool found = false;
 	FOR_INT(i, EXPORT_KIND_COUNT)
-		if (strcmp(export_kinds[i].name, word) == 0) {
+		if (text_is(export_kinds[i].name, word)) {
 			printf("tidemark export GRAPH --as %s\n", word);
 			words_print(stdout, "", TEXT_COLUMN, export_kinds[i].help);
 			found = true;
 		}
 	FOR_INT(i, export_view_count)
-		if (export_views[i].help && strcmp(export_views[i].name, word) == 0) {
+		if (export_views[i].help && text_is(export_views[i].name, word)) {
 			printf("tidemark export GRAPH --view %s\n", word);
 			words_print(stdout, "", TEXT_COLUMN, export_views[i].help);
 			found = true;
@@ -148,7 +148,7 @@ static bool print_options(const char *word)
 	FOR_INT(i, option_row_count) {
 		const struct option_row *row = &option_rows[i];
 		bool optional = row->value && *row->value == '=';
-		if (!row->help || strcmp(option_name(row, name, sizeof name), word + 2 * (strncmp(word, "--", 2) == 0)) != 0)
+		if (!row->help || !text_is(option_name(row, name, sizeof name), word + 2 * (text_begins(word, "--"))))
 			continue;
 		FOR_INT(command, SUBCOMMAND_COUNT)
 			if (row->commands >> command & 1)
@@ -173,7 +173,7 @@ static bool help_print_figures(const char *word)
 {
 	bool found = false;
 	FOR_INT(i, FIGURE_COUNT)
-		if (strcmp(word, "figures") == 0 || figure_find(word) == (enum figure_id)i) {
+		if (text_is(word, "figures") || figure_find(word) == (enum figure_id)i) {
 			printf("--set %s=VALUE\n", figure_name((enum figure_id)i));
 			words_print(stdout, "", TEXT_COLUMN, figure_help((enum figure_id)i));
 			found = true;
@@ -235,7 +235,7 @@ static char *option_text(const char *word, char *text, size_t size)
 	char name[64];
 	FOR_INT(i, option_row_count)
 		for (int command = 0; option_rows[i].help && command < SUBCOMMAND_COUNT &&
-			strcmp(option_name(&option_rows[i], name, sizeof name), word) == 0;
+			text_is(option_name(&option_rows[i], name, sizeof name), word);
 			command++)
 			if (option_rows[i].commands >> command & 1) {
 				return printed(text, size, "; --%s is an option of tidemark %s", name, subcommands[command].name);
@@ -269,11 +269,11 @@ int help_command(int argc, char **argv)
 		words_add(&words, "%s%s", i > 1 ? " " : "", argv[i]);
 	if (argc == 1)
 		help_print();
-	else if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0 || strcmp(text, "help") == 0)
+	else if (text_is(text, "--help") || text_is(text, "-h") || text_is(text, "help"))
 		print_usage();
 	else {
 		FOR_INT(i, SUBCOMMAND_COUNT)
-			if (strcmp(text, subcommands[i].name) == 0)
+			if (text_is(text, subcommands[i].name))
 				return subcommands[i].run(2, (char *[]){ argv[1], option, NULL });
 		if (!print_word(text))
 			return usage_error("help", "no command, knob, device or word %s%s", text,

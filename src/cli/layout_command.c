@@ -36,7 +36,7 @@ static void layout_command_print_more(void)
 static int parse_strategy(const char *text)
 {
 	FOR_INT(i, LAYOUT_STRATEGY_COUNT)
-		if (strcmp(text, layout_strategy_names[i]) == 0)
+		if (text_is(text, layout_strategy_names[i]))
 			return i;
 	complain_line("layout: no strategy %s; there are:", text);
 	FOR_INT(i, LAYOUT_STRATEGY_COUNT)
@@ -183,7 +183,7 @@ static enum status fail_wrong(const struct request *request, enum status status,
 static bool layout_command_write_card(const struct request *request, const struct layout *layout, bool limited)
 {
 	if (!request->asked.said || request->line.json ||
-		(request->line.output && strcmp(request->line.output, "-") == 0))
+		(text_is(request->line.output, "-")))
 		return true;
 	snapshot_print(request->asked.said, request->asked.options.alignment, layout->offset ? layout : NULL, stdout);
 	if (layout->offset && limited)

@@ -78,7 +78,7 @@ static void model_command_print_names(void)
 static const char *first_operand(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0)
+		if (text_is(argv[i], "-h") || text_is(argv[i], "--help"))
 			return NULL;
 	return argc > 1 ? argv[1] : NULL;
 }

@@ -38,7 +38,7 @@ char *option_name(const struct option_row *row, char *text, size_t size)
 static bool options_has(const struct taken *taken, const char *name)
 {
 	FOR_INT(i, taken->count)
-		if (strcmp(taken->option[i].name, name) == 0)
+		if (text_is(taken->option[i].name, name))
 			return true;
 	return false;
 }
@@ -94,11 +94,11 @@ static int say_unknown(const char *command, const char *word, const struct taken
 	PRINT_TO(name, "%.*s", (int)strcspn(word, "="), word);
 	FOR_INT(i, taken->count) {
 		nearest_consider(&nearest, taken->option[i].name);
-		sets |= strcmp(taken->option[i].name, "set") == 0;
+		sets |= text_is(taken->option[i].name, "set");
 	}
 	if (sets && knob_find(name) != KNOB_COUNT)
 		return usage_error(command, "--%s: unknown option; it is a knob: --set %s=VALUE", name, name);
-	if (strcmp(name, "lora") == 0)
+	if (text_is(name, "lora"))
 		return usage_error(command, "--lora: unknown option; adapters are the model's, as in llama3-8b:lora=16");
 	return usage_error(command, "--%s: unknown option%s", name, nearest_text(&nearest, "--", TEXT(120)));
 }
@@ -116,7 +116,7 @@ static int beginnings(const char *word, const struct taken *taken)
 /* letter: ':' or '?', as getopt_long() says what is wrong with a word. */
 static int say_wrong(const char *command, int letter, const char *word, const struct taken *taken)
 {
-	bool is_long = strncmp(word, "--", 2) == 0;
+	bool is_long = text_begins(word, "--");
 	if (letter == ':')
 		return usage_error(command, "%s%.*s: its value is missing", is_long ? "" : "-", is_long ? 60 : 1,
 			is_long ? word : (char[]){ (char)optopt, '\0' });
@@ -274,7 +274,7 @@ static int check_files(const struct command_line *line)
 	int code = EXIT_FINE;
 	for (int i = 0; i < FILES_WRITTEN && code == EXIT_FINE; i++) {
 		const struct file_option *written = &line->written[i];
-		if (!written->file || strcmp(written->file, "-") == 0)
+		if (!written->file || text_is(written->file, "-"))
 			continue;
 		for (int k = 0; k < line->operands && code == EXIT_FINE; k++)
 			if (output_same_file(written->file, line->operand[k]))
@@ -283,7 +283,7 @@ static int check_files(const struct command_line *line)
 			if (output_same_file(written->file, line->read[k].file))
 				code = say_same(line, written, line->read[k].file, "is read");
 		for (int k = 0; k < i && code == EXIT_FINE; k++)
-			if (line->written[k].file && strcmp(written->file, line->written[k].file) == 0)
+			if (line->written[k].file && text_is(written->file, line->written[k].file))
 				code = say_same(line, written, line->written[k].file, "is also written");
 	}
 	return code;

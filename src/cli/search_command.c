@@ -514,7 +514,7 @@ static int set_overhead(struct search *search, const char *text)
 	int64_t number = 0;
 	PRINT_TO(name, "%.*s", value ? (int)(value - text) : 0, text);
 	int index = name_index(names, COUNT_OF(names), name);
-	if (index >= 0 && (strcmp(value, "=on") == 0 || strcmp(value, "=off") == 0)) {
+	if (index >= 0 && (text_is(value, "=on") || text_is(value, "=off"))) {
 		*switches[index] = value[2] == 'n';
 		return EXIT_FINE;
 	}

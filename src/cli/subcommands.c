@@ -251,7 +251,7 @@ static int check_figure_options(
 		: NULL;
 	if (paper && !figure)
 		return usage_error(command_of(request), "%s belongs to figures: %s", paper, figures);
-	if (request->caption && strcmp(request->caption, request->line.output ? request->line.output : "-") == 0)
+	if (text_is(request->caption, request->line.output ? request->line.output : "-"))
 		return usage_error(command_of(request), "--caption %s: the figure also goes there", request->caption);
 	return EXIT_FINE;
 }
@@ -273,11 +273,11 @@ static int check_options(const struct request *request, enum export_kind_id kind
 		return usage_error(command_of(request), "--view: %s", error.text);
 	if (request->options.factors && kind != EXPORT_json)
 		return usage_error(command_of(request), "--factors belongs to %s",
-			strcmp(command_of(request), "plan") == 0 ? "--json" : "--as json");
+			text_is(command_of(request), "plan") ? "--json" : "--as json");
 	if (request->vary && kind != EXPORT_html)
 		return usage_error(command_of(request), "--vary belongs to --as html; many scenarios: `tidemark sweep`");
 	bool binary = kind == EXPORT_pdf || kind == EXPORT_png;
-	if (binary && (!request->line.output || strcmp(request->line.output, "-") == 0) && isatty(STDOUT_FILENO))
+	if (binary && (!request->line.output || text_is(request->line.output, "-")) && isatty(STDOUT_FILENO))
 		return usage_error(
 			command_of(request), "%s is binary and standard output is a terminal: give -o FILE", request->kind);
 	return check_figure_options(request, view, kind);
@@ -306,7 +306,7 @@ static int subcommands_run(struct request *request, int argc, char **argv)
 {
 	struct command_line *line = &request->line;
 	scenario_init(&request->scenario);
-	request->options.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+	request->options.utf8 = text_is(nl_langinfo(CODESET), "UTF-8");
 	line->scenario = &request->scenario;
 	line->take = subcommands_take_option;
 	line->context = request;
@@ -330,7 +330,7 @@ int plan_report(const struct command_line *line, const char *path)
 {
 	char *operand[] = { (char *)(uintptr_t)path, NULL };
 	struct request request = { .line = *line, .scenario = *line->scenario, .kind = "text",
-		.options = { .with_run = true, .rules_file = line->rules_file, .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0 } };
+		.options = { .with_run = true, .rules_file = line->rules_file, .utf8 = text_is(nl_langinfo(CODESET), "UTF-8") } };
 	request.line.command = SUBCOMMAND_plan;
 	request.line.operand = operand;
 	return subcommands_serve(&request, EXPORT_text);

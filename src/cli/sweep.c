@@ -65,7 +65,7 @@ static int vary(struct sweep *sweep, const char *text)
 	struct varied *varied = &sweep->varied[sweep->count];
 	enum knob_id knob = knob_find(name);
 	struct error unknown = { 0 };
-	if (strcmp(name, SWEEP_GRAPH) == 0)
+	if (text_is(name, SWEEP_GRAPH))
 		return usage_error("sweep", "--vary %s: the graphs themselves are given: tidemark sweep FIRST SECOND", text);
 	if (knob == KNOB_COUNT && figure_find(name) == FIGURE_COUNT && knob_unknown(name, &unknown) != OK)
 		return usage_error("sweep", "%s", unknown.text);
@@ -125,7 +125,7 @@ static int sweep_vary_graphs(struct sweep *sweep)
 		if (!(varied->value[i] = sweep_graph_name(sweep, sweep->line.operand[i])))
 			return complain(NULL, &(struct error){ 0 }, NO_MEMORY);
 		FOR(k, i)
-			if (strcmp(varied->value[i], varied->value[k]) == 0)
+			if (text_is(varied->value[i], varied->value[k]))
 				return usage_error("sweep", "%s and %s: rows would call both %s", sweep->line.operand[k],
 					sweep->line.operand[i], varied->value[i]);
 	}
@@ -217,11 +217,11 @@ static enum status scenario_number(const struct sweep *sweep, uint64_t k, struct
 	for (int i = 0; i < sweep->count && status == OK; i++) {
 		const struct varied *varied = &sweep->varied[i];
 		step /= varied->values;
-		if (strcmp(sweep->columns[i], SWEEP_GRAPH) == 0)
+		if (text_is(sweep->columns[i], SWEEP_GRAPH))
 			continue;
 		status = scenario_set(scenario, PRINTED(160, "%s=%s", sweep->columns[i],
 			varied->value[k / step % varied->values]), NULL);
-		devices |= strcmp(sweep->columns[i], knobs[K_device].name) == 0;
+		devices |= text_is(sweep->columns[i], knobs[K_device].name);
 	}
 	return status == OK && devices ? scenario_by_data_sheets(scenario, NULL) : status;
 }
@@ -428,7 +428,7 @@ static bool is_locked(int descriptor)
 static int open_output(struct sweep *sweep)
 {
 	sweep->descriptor = STDOUT_FILENO;
-	if (!sweep->line.output || strcmp(sweep->line.output, "-") == 0)
+	if (!sweep->line.output || text_is(sweep->line.output, "-"))
 		return EXIT_FINE;
 	if (gzip_named(sweep->line.output))
 		return usage_error("sweep",
@@ -455,7 +455,7 @@ static int write_names(const struct sweep *sweep)
 	struct sweep_row row = { .varied = sweep->columns, .count = sweep->count, .form = sweep->form,
 		.assumed = device_is_assumed(&sweep->base) };
 	FOR_INT(i, sweep->count)
-		row.assumed &= strcmp(sweep->columns[i], "device") != 0;
+		row.assumed &= !text_is(sweep->columns[i], "device");
 	if (sweep->form == SWEEP_JSON || (sweep->descriptor != STDOUT_FILENO && lseek(sweep->descriptor, 0, SEEK_END) > 0))
 		return EXIT_FINE;
 	char *text = NULL;

@@ -57,7 +57,7 @@ static enum status take_names(struct merge *merge, const char *text, struct erro
 {
 	if (merge->json)
 		return refuse(error, "is CSV, and lines before it are JSON");
-	if (merge->names && strcmp(merge->names, text) != 0)
+	if (merge->names && !text_is(merge->names, text))
 		return refuse(error, "has other columns than the files before it: not of the same sweep");
 	merge->names = text;
 	return OK;
@@ -116,15 +116,8 @@ static enum status read_piece(struct merge *merge, int file, struct error *error
 
 /* ---- together ---- */
 
-static int sweep_merge_by_number(const void *a, const void *b)
-{
-	const struct piece_line *one = a, *other = b;
-	if (one->number != other->number)
-		return one->number < other->number ? -1 : 1;
-	if (one->file != other->file)
-		return one->file < other->file ? -1 : 1;
-	return (one->line > other->line) - (one->line < other->line);
-}
+COMPARATOR(sweep_merge_by_number, struct piece_line,
+	COMPARE(a->number, b->number, COMPARE(a->file, b->file, COMPARE(a->line, b->line, 0))))
 
 /* Sorts, and leaves one line of each scenario. */
 static int sweep_merge_unite(struct merge *merge)
@@ -136,7 +129,7 @@ static int sweep_merge_unite(struct merge *merge)
 		const struct piece_line *line = &merge->line[i], *before = kept ? &merge->line[kept - 1] : NULL;
 		if (!before || before->number != line->number) {
 			merge->line[kept++] = *line;
-		} else if (strcmp(before->text, line->text) != 0) {
+		} else if (!text_is(before->text, line->text)) {
 			complain_line("%s:%u: scenario %u differs from that of %s:%u", merge->path[line->file], line->line,
 				line->number, merge->path[before->file], before->line);
 			return EXIT_INPUT;

@@ -67,7 +67,7 @@ static const char *status_of(const struct plan *plan)
 
 static const char *sweep_row_value(const struct sweep_row *row, int varied, char *text, size_t size)
 {
-	return strcmp(row->varied[varied], SWEEP_GRAPH) == 0 ? row->graph
+	return text_is(row->varied[varied], SWEEP_GRAPH) ? row->graph
 		: scenario_value_text(row->scenario, row->varied[varied], text, size);
 }
 
@@ -147,7 +147,7 @@ enum { STATUS_WIDTH = 11, CELL_WIDTH = 10, KNOB_LEAST = 8, GRAPH_WIDTH = 24 };
 
 static int knob_width(const char *name)
 {
-	int length = strcmp(name, SWEEP_GRAPH) == 0 ? GRAPH_WIDTH : (int)strlen(name);
+	int length = text_is(name, SWEEP_GRAPH) ? GRAPH_WIDTH : (int)strlen(name);
 	return LARGER(length, KNOB_LEAST);
 }
 
@@ -234,11 +234,11 @@ static const char *cell_end(const struct sweep_row *row, const struct cell *cell
 	char *end;
 	size_t length = strlen(cell->name);
 	if (row->form == SWEEP_JSON) {
-		if (strncmp(at, ",\"", 2) != 0 || strncmp(at + 2, cell->name, length) != 0 || strncmp(at + 2 + length, "\":", 2) != 0)
+		if (!text_begins(at, ",\"") || strncmp(at + 2, cell->name, length) != 0 || !text_begins(at + 2 + length, "\":"))
 			return must ? NULL : at;
 		at += length + 4;
 		if (cell->kind == TRUTH)
-			return strncmp(at, "true", 4) == 0 ? at + 4 : strncmp(at, "false", 5) == 0 ? at + 5 : NULL;
+			return text_begins(at, "true") ? at + 4 : text_begins(at, "false") ? at + 5 : NULL;
 	} else if (*at++ != ',') {
 		return NULL;
 	} else if (*at == ',') {
@@ -258,7 +258,7 @@ static bool is_reason(bool json, const char *at)
 	bool quoted = json || *at == '"';
 	for (at += !json && quoted; *at && (quoted ? *at != '"' || (!json && at[1] == '"') : !strchr(",\"\n", *at)); at++)
 		at += (json ? *at == '\\' : quoted && *at == '"') && at[1];
-	return strcmp(at, json ? "\"}\n" : quoted ? "\"\n" : "\n") == 0;
+	return text_is(at, json ? "\"}\n" : quoted ? "\"\n" : "\n");
 }
 
 /* Behind the head: status, cells and reason, and nothing else. */
@@ -281,7 +281,7 @@ static bool is_rest(const struct sweep_row *row, const char *at)
 		return is_reason(json, at);
 	for (int i = 0; i < CELLS && at && state < ROW_STATES; i++)
 		at = cell_end(row, &cell[i], i < CELLS_ALWAYS, at);
-	return state < ROW_STATES && at && strcmp(at, json ? "}\n" : ",\n") == 0;
+	return state < ROW_STATES && text_is(at, json ? "}\n" : ",\n");
 }
 
 enum status sweep_row_read(const char *line, uint64_t *number, uint64_t *sweep, struct error *error)

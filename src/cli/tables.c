@@ -57,7 +57,7 @@ static void write_knobs(FILE *stream)
 {
 	FOR_INT(id, KNOB_COUNT) {
 		const struct knob *knob = &knobs[id];
-		if (id == 0 || strcmp(knob->group, knobs[id - 1].group) != 0)
+		if (id == 0 || !text_is(knob->group, knobs[id - 1].group))
 			fprintf(stream, "%s.Ss Knobs of %s\n.Bl -tag -width Ds\n", id ? ".El\n" : "", knob->group);
 		fprintf(stream, ".It Cm %s\n", knob->name);
 		roff(knob->help, stream);
@@ -224,7 +224,7 @@ bool tables_write(const char *table, FILE *stream)
 		{ "options", write_options },
 	};
 	FOR(i, COUNT_OF(tables))
-		if (strcmp(tables[i].name, table) == 0) {
+		if (text_is(tables[i].name, table)) {
 			tables[i].write(stream);
 			return true;
 		}

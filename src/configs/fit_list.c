@@ -217,7 +217,7 @@ struct worker {
 static bool helps(const struct fit_list *list, const struct fit_way *way)
 {
 	return !(way->planned || way->above) ||
-		way->came.needs < (strcmp(way->group, "allocator") == 0 ? list->base.needs : list->ours);
+		way->came.needs < (text_is(way->group, "allocator") ? list->base.needs : list->ours);
 }
 
 static int fit_list_order(const struct fit_way *a, const struct fit_way *b, int goal)
@@ -258,7 +258,7 @@ static void sort_ways(struct fit_list *list)
 /* What is planned and saves nothing helps nobody. */
 static void fit_list_add(struct fit_list *list, const struct fit_way *way)
 {
-	if (!*list->proof.op && strcmp(way->group, "recompute") == 0)
+	if (!*list->proof.op && text_is(way->group, "recompute"))
 		list->proof = way->came.proof;   /* about the step as it is, but for recomputation */
 	if (!helps(list, way)) {
 		list->useless++;
@@ -392,7 +392,7 @@ static bool make_way(const struct finding *finding, const struct change *change,
 	int64_t number = change->form == FORM_DEVICES ? finding->asked->devices
 		: change->form == FORM_PARTS ? change->divisor
 		: whole / change->divisor;
-	bool order = change->form == FORM_OURS && strcmp(change->group, "order") == 0;
+	bool order = change->form == FORM_OURS && text_is(change->group, "order");
 	*way = (struct fit_way){ .group = change->group, .row = (uint32_t)(change - changes), .meaning = change->meaning,
 		.done = 1, .whole = 1 };
 	if (!way_is_there(finding, change, whole))
@@ -486,15 +486,8 @@ struct candidate {
 	int64_t first;   /* the least of it goes first */
 };
 
-static int compare_candidates(const void *left, const void *right)
-{
-	const struct candidate *a = left, *b = right;
-	return a->changes != b->changes ? a->changes - b->changes
-		: a->over != b->over ? a->over - b->over
-		: a->first != b->first ? (a->first > b->first) - (a->first < b->first)
-		: a->a != b->a ? (a->a > b->a) - (a->a < b->a)
-		: (a->b > b->b) - (a->b < b->b);
-}
+COMPARATOR(compare_candidates, struct candidate, COMPARE(a->changes, b->changes, COMPARE(a->over, b->over,
+	COMPARE(a->first, b->first, COMPARE(a->a, b->a, COMPARE(a->b, b->b, 0))))))
 
 /* It fits at less than a tenth more time: whatever goes with it only takes longer or changes more. */
 static bool fit_list_is_fast(const struct fit_list *list, const struct fit_way *way)
@@ -518,14 +511,14 @@ static bool fit_list_pairs_it(const struct fit_list *list, const struct fit_way 
 	bool fits_itself = strstr(way->set, "recompute=auto");
 	return (way->planned || way->above) && !way->pair && !*way->model &&
 		!(fits_itself ? fit_list_is_fast(list, way) : way->fits) &&
-		strcmp(way->group, "allocator") != 0 && strcmp(way->group, "order") != 0 &&
-		(strcmp(way->group, "recompute") != 0 || fits_itself || strstr(way->set, "recompute=full"));
+		!text_is(way->group, "allocator") && !text_is(way->group, "order") &&
+		(!text_is(way->group, "recompute") || fits_itself || strstr(way->set, "recompute=full"));
 }
 
 /* Of one group, each layer's recomputation apart. */
 static bool fit_list_alike(const struct fit_way *a, const struct fit_way *b)
 {
-	return strcmp(a->group, b->group) == 0 && !strstr(a->set, "=full") == !strstr(b->set, "=full");
+	return text_is(a->group, b->group) && !strstr(a->set, "=full") == !strstr(b->set, "=full");
 }
 
 /* Pairs of changes that don't do alone, at most two of the same two groups: where something fits alone those that
@@ -539,7 +532,7 @@ static uint32_t fit_list_pair_up(const struct fit_list *list, bool offload, stru
 		FOR(j, i) {
 			const struct fit_way *a = &list->way[j], *b = &list->way[i];
 			int64_t needs = a->came.needs + b->came.needs - list->ours;
-			if (fit_list_pairs_it(list, a) && fit_list_pairs_it(list, b) && strcmp(a->group, b->group) != 0 &&
+			if (fit_list_pairs_it(list, a) && fit_list_pairs_it(list, b) && !text_is(a->group, b->group) &&
 				(strstr(a->set, " offload=on") || strstr(b->set, " offload=on")) == offload &&
 				needs <= list->budget + list->budget / 8)
 				candidate[candidates++] = (struct candidate){ a, b, LARGER(a->meaning, b->meaning) >= FIT_MEANING_RUN,
@@ -660,7 +653,7 @@ int64_t fit_frees(const struct fit_list *list, uint32_t number)
 	int64_t most = 0;
 	FOR(i, list->ways) {
 		const struct fit_way *way = &list->way[i];
-		if (way->pair || !(way->planned || way->above) || strcmp(way->group, list->way[number].group) != 0)
+		if (way->pair || !(way->planned || way->above) || !text_is(way->group, list->way[number].group))
 			continue;
 		if (i < number)
 			return 0;

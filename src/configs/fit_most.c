@@ -83,14 +83,8 @@ enum status fit_most_find(struct planner *planner, struct graph *graph, const st
 
 /* ---- devices ---- */
 
-static int compare_devices(const void *left, const void *right)
-{
-	const struct fit_device *a = left, *b = right;
-	if (a->memory != b->memory)
-		return (a->memory > b->memory) - (a->memory < b->memory);
-	return a->came.step != b->came.step ? (a->came.step < b->came.step) - (a->came.step > b->came.step)
-		: (a->device > b->device) - (a->device < b->device);
-}
+COMPARATOR(compare_devices, struct fit_device, COMPARE(a->memory, b->memory,
+	COMPARE(b->came.step, a->came.step, COMPARE(a->device, b->device, 0))))
 
 enum status fit_devices_find(struct planner *planner, struct graph *graph, const struct scenario *given,
 	struct fit_device *device, uint32_t *devices, struct error *error)

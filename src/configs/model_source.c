@@ -212,7 +212,7 @@ static void say_sizes(const struct model_source *source, struct words *words)
 	const struct model_config *asked = &source->asked, *preset = &source->model.preset;
 	char name[32];
 #define X(field, least, most, help) \
-	if (asked->field != preset->field && strcmp(#field, "batch") != 0) { \
+	if (asked->field != preset->field && !text_is(#field, "batch")) { \
 		PRINT_TO(name, "%s", #field); \
 		for (char *at = name; *at; at++) \
 			*at = *at == '_' ? '-' : *at; \

@@ -63,7 +63,7 @@ static bool is_list(const struct canvas *canvas)
 static void name_colour(struct canvas *canvas, const char *colour)
 {
 	int i = 0;
-	while (i < canvas->colours && strcmp(canvas->colour[i], colour) != 0)
+	while (i < canvas->colours && !text_is(canvas->colour[i], colour))
 		i++;
 	if (i < canvas->colours)
 		return;

@@ -60,7 +60,7 @@ static void clean_name(FILE *stream, const char *name)
 /* "aten.native_layer_norm.default" is native_layer_norm. */
 static const char *short_type(const char *type, char *text, size_t size)
 {
-	const char *begin = strncmp(type, "aten.", 5) == 0 ? type + 5 : type;
+	const char *begin = text_begins(type, "aten.") ? type + 5 : type;
 	size_t length = begin > type ? strcspn(begin, ".") : strlen(begin);
 	return printed(text, size, "%.*s", (int)length, begin);
 }
@@ -105,7 +105,7 @@ static void node_heading(const struct writer *writer, const struct draw_node *no
 		html_text(writer->stream, drawing->modules.module[module->last_of_row].name, 28);
 		fprintf(writer->stream, " ×%u", module->repeats);
 	}
-	bool typed = !drawing->terse && (drawing->ops ? strcmp(op->type, "op") != 0 : !between),
+	bool typed = !drawing->terse && (drawing->ops ? !text_is(op->type, "op") : !between),
 		 several = !drawing->ops && node->ops > 1;
 	if (several && !whole && !typed) /* as bold as the name: a viewer with wider letters moves the row as a whole */
 		fprintf(writer->stream, " +%u", node->ops - 1);
@@ -184,13 +184,7 @@ static void open_cluster(const struct writer *writer, uint32_t id)
 
 struct placed { uint32_t number, node; };
 
-static int draw_by_number(const void *a, const void *b)
-{
-	const struct placed *one = a, *two = b;
-	if (one->number != two->number)
-		return one->number < two->number ? -1 : 1;
-	return one->node < two->node ? -1 : 1;
-}
+COMPARATOR(draw_by_number, struct placed, COMPARE(a->number, b->number, COMPARE(a->node, b->node, 0)))
 
 /* The modules' places in a walk parent, children. */
 static void number_modules(const struct modules *modules, uint32_t *number)
@@ -470,15 +464,15 @@ enum status draw_options_of(
 	const char *view, char *buffer, size_t size, struct draw_options *options, struct error *error)
 {
 	*options = (struct draw_options){ 0 };
-	if (!view || strcmp(view, "graph") == 0)
+	if (!view || text_is(view, "graph"))
 		return OK;
-	if (strcmp(view, "ops") == 0)
+	if (text_is(view, "ops"))
 		options->detail = DRAW_OPS;
-	else if (strcmp(view, "layers") == 0)
+	else if (text_is(view, "layers"))
 		options->unfold = true, options->detail = DRAW_MODULES;
-	else if (strcmp(view, "alive") == 0)
+	else if (text_is(view, "alive"))
 		options->alive = true;
-	else if (strncmp(view, "around:", 7) == 0 && view[7] && strlen(view + 7) < size) {
+	else if (text_begins(view, "around:") && view[7] && strlen(view + 7) < size) {
 		memcpy(buffer, view + 7, strlen(view + 7) + 1);
 		options->around = buffer;
 		options->hops = 2;

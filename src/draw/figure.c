@@ -618,7 +618,7 @@ const char *curves_title(const struct curve *curve, uint32_t curves, double widt
 	char count[32], cut[CANVAS_CUT];
 	bool same = *curve[0].graph;
 	FOR_FROM(i, 1, curves)
-		same &= strcmp(curve[i].graph, curve[0].graph) == 0;
+		same &= text_is(curve[i].graph, curve[0].graph);
 	if (curves == 1)
 		return canvas_cut(BOLD, width - EDGE - 2, *curve->graph ? curve->graph : "1 plan", title);
 	PRINT_TO(count, "%s%u plans", same ? ": " : "", curves);

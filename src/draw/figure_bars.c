@@ -150,9 +150,9 @@ enum status figure_needs(
 	char title[CANVAS_CUT], counts[64], time[32] = "";
 	double most = 0;
 	FOR_FROM(i, 1, curves)
-		several |= strcmp(curve[i].graph, curve[0].graph) != 0;
+		several |= !text_is(curve[i].graph, curve[0].graph);
 	FOR(i, curves) {
-		if (several && (i == 0 || strcmp(curve[i].graph, curve[i - 1].graph) != 0))
+		if (several && (i == 0 || !text_is(curve[i].graph, curve[i - 1].graph)))
 			PRINT_TO(bar[rows++].name, "%s", curve[i].graph);
 		struct bar *next = &bar[rows++];
 		PRINT_TO(next->name, "%s", curve[i].name);

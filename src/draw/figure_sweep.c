@@ -113,7 +113,7 @@ static void figure_sweep_look(struct scene *scene)
 	const struct sweep_table *table = scene->table;
 	scene->batch = scene->axis = NONE;
 	FOR(i, table->knobs)
-		if (strcmp(table->knob[i].name, "batch") == 0 && table->knob[i].values > 1 &&
+		if (text_is(table->knob[i].name, "batch") && table->knob[i].values > 1 &&
 			numbers_of(&table->knob[i]) == table->knob[i].values)
 			scene->batch = i;
 	scene->time = scene->batch == NONE ? "step" : "sample";
@@ -127,11 +127,11 @@ static char *others_text(const struct scene *scene, const struct swept *row, uin
 	for (uint32_t i = 0; i < scene->table->knobs; i++) {
 		const struct sweep_knob *knob = &scene->table->knob[i];
 		const char *value = knob->value[row->value[i]];
-		bool plain = !figure_sweep_is_number(value) && strcmp(value, "on") != 0 && strcmp(value, "off") != 0 &&
-			strcmp(value, "auto") != 0;
+		bool plain = !figure_sweep_is_number(value) && !text_is(value, "on") && !text_is(value, "off") &&
+			!text_is(value, "auto");
 		/* A change says what becomes of its results in the colour alone, a configuration nothing of what it doesn't. */
-		bool silent = strcmp(knob->name, "results") == 0 ||
-			(strcmp(scene->table->rows_are, "configuration") == 0 && strcmp(value, "none") == 0);
+		bool silent = text_is(knob->name, "results") ||
+			(text_is(scene->table->rows_are, "configuration") && text_is(value, "none"));
 		if (i != but && knob->values > 1 && !silent)
 			words_add(&words, "%s%s%s%s", words.at ? ", " : "", plain ? "" : knob->name, plain ? "" : " ", value);
 	}
@@ -197,13 +197,8 @@ static const char *figure_sweep_colour_of(const struct scene *scene, const struc
 
 struct order { const struct swept *row; double bytes, seconds; };
 
-static int by_memory(const void *a, const void *b)
-{
-	const struct order *one = a, *other = b;
-	return one->bytes != other->bytes ? (one->bytes > other->bytes) - (one->bytes < other->bytes)
-		: one->seconds != other->seconds ? (one->seconds > other->seconds) - (one->seconds < other->seconds)
-		: (one->row > other->row) - (one->row < other->row);
-}
+COMPARATOR(by_memory, struct order,
+	COMPARE(a->bytes, b->bytes, COMPARE(a->seconds, b->seconds, COMPARE(a->row, b->row, 0))))
 
 /* The scenarios that have both, by memory. */
 static uint32_t figure_sweep_sort_rows(const struct scene *scene, struct order *order)
@@ -514,11 +509,11 @@ enum status sweep_bars(
 {
 	const struct scene scene = { .table = table };
 	uint32_t graph = 0;
-	bool ranked = strcmp(table->rows_are, "configuration") == 0;
+	bool ranked = text_is(table->rows_are, "configuration");
 	char first[60] = "";
 	if (ranked && table->rows > BARS_MOST)
 		PRINT_TO(first, ", the first %u of %u", BARS_MOST, table->rows);
-	while (graph < table->knobs && strcmp(table->knob[graph].name, "graph") != 0)
+	while (graph < table->knobs && !text_is(table->knob[graph].name, "graph"))
 		graph++;
 	*curves = 0;
 	FOR(i, table->rows) {

@@ -350,12 +350,8 @@ static enum status groups_measure(struct builder *builder)
 /* One tensor between two nodes; control dependencies have none. */
 struct flow { uint32_t from, to, storage, tensor; };
 
-static int groups_by_ends(const void *a, const void *b)
-{
-	const struct flow *one = a, *two = b;
-	return COMPARE(one->from, two->from, COMPARE(one->to, two->to, COMPARE(one->storage, two->storage,
-		COMPARE(one->tensor, two->tensor, 0))));
-}
+COMPARATOR(groups_by_ends, struct flow, COMPARE(a->from, b->from, COMPARE(a->to, b->to,
+	COMPARE(a->storage, b->storage, COMPARE(a->tensor, b->tensor, 0)))))
 
 static uint32_t collect_flows(struct builder *builder, struct flow *flow)
 {

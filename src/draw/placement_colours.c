@@ -21,7 +21,7 @@ char *placement_of_node(const struct drawing *drawing, const struct draw_node *n
 
 struct counted { char text[48]; uint32_t nodes; };
 
-COMPARATOR(more_nodes, struct counted, a->nodes != b->nodes ? (a->nodes < b->nodes ? 1 : -1) : strcmp(a->text, b->text))
+COMPARATOR(more_nodes, struct counted, COMPARE(b->nodes, a->nodes, strcmp(a->text, b->text)))
 
 void placement_colours_find(const struct drawing *drawing, struct placement_colours *colours)
 {
@@ -33,7 +33,7 @@ void placement_colours_find(const struct drawing *drawing, struct placement_colo
 		uint32_t i = 0;
 		if (!*placement_of_node(drawing, &drawing->node[n], text, sizeof text))
 			continue;
-		while (i < count && strcmp(counted[i].text, text) != 0)
+		while (i < count && !text_is(counted[i].text, text))
 			i++;
 		if (i == count && count < DISTINCT) {
 			counted[count].nodes = 0;
@@ -62,7 +62,7 @@ const char *placement_colour(
 	if (colours->count == 0 || !*placement_of_node(drawing, node, text, sizeof text))
 		return NULL;
 	uint32_t i = 0;
-	while (i < colours->count && strcmp(colours->text[i], text) != 0)
+	while (i < colours->count && !text_is(colours->text[i], text))
 		i++;
 	return placement_area(i);
 }

@@ -10,7 +10,7 @@
 static struct sweep_knob *find_knob(struct sweep_table *table, const char *name)
 {
 	FOR(i, table->knobs)
-		if (strcmp(table->knob[i].name, name) == 0)
+		if (text_is(table->knob[i].name, name))
 			return &table->knob[i];
 	return NULL;
 }
@@ -19,7 +19,7 @@ static enum status sweep_file_take_value(
 	struct sweep_knob *knob, const char *text, uint32_t *place, struct error *error)
 {
 	for (*place = 0; *place < knob->values; ++*place)
-		if (strcmp(knob->value[*place], text) == 0)
+		if (text_is(knob->value[*place], text))
 			return OK;
 	NEEDED(error, mem_reserve(&knob->value, &knob->room, knob->values + 1, sizeof *knob->value));
 	snprintf(knob->value[knob->values++], sizeof *knob->value, "%s", text);
@@ -94,7 +94,7 @@ static enum status take_record(struct sweep_table *table, const json_t *record, 
 	if (!json_is_object(set) || !state)
 		return refuse(error, "is not a line of a sweep, as JSON");
 	TRY(add_row(table, set, &row, error));
-	row->fits = strcmp(state, "ok") == 0;
+	row->fits = text_is(state, "ok");
 	TRY(sweep_file_number(record, "scenario", &row->number, error));
 	TRY(sweep_file_number(record, "arena_bytes", &row->bytes, error));
 	TRY(sweep_file_number(record, "step_seconds", &row->seconds, error));
@@ -115,12 +115,12 @@ static void configuration_text(const json_t *record, char *text, size_t size)
 	text[0] = '\0';
 	FOR_SIZE(i, COUNT_OF(degree)) {
 		double value = json_number_in(record, degree[i]);
-		if (value > (strcmp(degree[i], "zero") == 0 ? 0 : 1))
+		if (value > (text_is(degree[i], "zero") ? 0 : 1))
 			words_add(&words, "%s%s%.0f", *text ? " " : "", *degree[i] == 'm' ? "mb" : degree[i], value);
 	}
 	if (piped && schedule)
 		words_add(&words, " %s", schedule);
-	if (piped && schedule && strcmp(schedule, "interleaved") == 0)
+	if (piped && text_is(schedule, "interleaved"))
 		words_add(&words, " %.0f", json_number_in(record, "chunks"));
 }
 
@@ -164,7 +164,7 @@ static bool all_set(const json_t *ways, const char *word)
 	json_array_foreach(ways, i, way) {
 		bool there = false;
 		json_array_foreach(json_object_get(way, "set"), k, set)
-			there |= json_is_string(set) && strcmp(json_string_value(set), word) == 0;
+			there |= json_is_string(set) && text_is(json_string_value(set), word);
 		if (!there)
 			return false;
 	}
@@ -220,11 +220,7 @@ static enum status sweep_file_take_line(struct sweep_table *table, const char *t
 
 /* ---- order ---- */
 
-static int sweep_file_by_number(const void *a, const void *b)
-{
-	const struct swept *one = a, *other = b;
-	return (one->number > other->number) - (one->number < other->number);
-}
+COMPARATOR(sweep_file_by_number, struct swept, COMPARE(a->number, b->number, 0))
 
 /* What values are sorted by: themselves, if all are numbers, else the first scenario that has them. */
 static void value_keys(const struct sweep_table *table, uint32_t k, double *key)

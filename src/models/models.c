@@ -118,7 +118,7 @@ static enum status models_take(const char *text, int64_t least, int64_t most, co
 	struct words words = { list, sizeof list, 0 };
 	long long value = strtoll(text, &end, 10);
 	for (int i = 0; word && word[i]; i++) {
-		if (strcmp(word[i], text) == 0) {
+		if (text_is(word[i], text)) {
 			*number = i;
 			return OK;
 		}
@@ -140,7 +140,7 @@ static bool *models_switch(struct model_config *config, const char *name)
 	} switches[] = { { "flash", &config->flash }, { "dropout", &config->dropout }, { "fused", &config->fused },
 		{ "eager_loss", &config->eager_loss } };
 	for (size_t i = 0; i < COUNT_OF(switches); i++)
-		if (strcmp(name, switches[i].name) == 0)
+		if (text_is(name, switches[i].name))
 			return switches[i].at;
 	return NULL;
 }
@@ -174,10 +174,10 @@ enum status model_size(struct model_config *config, const char *size, const char
 #define X(id, name) name,
 	static const char *const targets[] = { "all", "attention", NULL }, *const bases[] = { ADAPTER_BASES(X) NULL };
 #undef X
-	config->adapters |= strcmp(size, "target") == 0 || strcmp(size, "base") == 0;
-	const char *const *words = strcmp(size, "target") == 0 ? targets : strcmp(size, "base") == 0 ? bases : NULL;
+	config->adapters |= text_is(size, "target") || text_is(size, "base");
+	const char *const *words = text_is(size, "target") ? targets : text_is(size, "base") ? bases : NULL;
 #define X(field, least, most, help) \
-	if (strcmp(size, #field) == 0 && (config->from || words_have(family_sizes[config->family], #field))) \
+	if (text_is(size, #field) && (config->from || words_have(family_sizes[config->family], #field))) \
 		return models_take(text, least, most, words, &config->field, error);
 	MODEL_SIZES(X)
 #undef X

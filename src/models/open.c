@@ -31,7 +31,7 @@ enum status model_open(const char *name, bool eager_loss, struct named_model *mo
 	*model = (struct named_model) { 0 };
 	PRINT_TO(path, "%.*s", (int)(there ? strlen(name) : strcspn(name, ":")), name);
 	if (!preset && !hugging_face_is(path))
-		return there || strange || strcmp(name, "-") == 0 ? OK : open_nobody(name, error);
+		return there || strange || text_is(name, "-") ? OK : open_nobody(name, error);
 	if (!preset)
 		TRY(hugging_face_open(path, &model->file, error));
 	model->name = preset ? preset->name : model->file.name;

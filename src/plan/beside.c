@@ -142,18 +142,9 @@ static int by_size_and_place(const void *a, const void *b)
 	return order ? order : (left->bytes < right->bytes) - (left->bytes > right->bytes);
 }
 
-static int beside_by_place(const void *a, const void *b)
-{
-	return strcmp(((const struct alive *)a)->place, ((const struct alive *)b)->place);
-}
+COMPARATOR(beside_by_place, struct alive, strcmp(a->place, b->place))
 
-static int beside_larger(const void *a, const void *b)
-{
-	const struct beside_holder *left = a, *right = b;
-	if (left->bytes != right->bytes)
-		return left->bytes > right->bytes ? -1 : 1;
-	return strcmp(left->place, right->place);
-}
+COMPARATOR(beside_larger, struct beside_holder, COMPARE(b->bytes, a->bytes, strcmp(a->place, b->place)))
 
 /* What is alive at the peak, sorted; NULL when out of memory. */
 static struct alive *beside_list_alive(const struct plan *plan, uint32_t *count)
@@ -212,7 +203,7 @@ static enum status beside_hold(struct beside *beside, int side, struct alive *al
 	NEED(ROOM(&beside->arena, holder, (size_t)count + 1));
 	qsort(alive, count, sizeof *alive, beside_by_place);
 	FOR(i, count) {
-		if (holders == 0 || strcmp(holder[holders - 1].place, alive[i].place) != 0)
+		if (holders == 0 || !text_is(holder[holders - 1].place, alive[i].place))
 			holder[holders++].place = alive[i].place;
 		holder[holders - 1].bytes += alive[i].bytes;
 		holder[holders - 1].buffers++;

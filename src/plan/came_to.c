@@ -51,7 +51,7 @@ void given_find(const struct graph *graph, const struct factors *factors, const 
 {
 	struct error error;
 	/* Standard input was read already. */
-	struct rules *rules = rules_load(rules_file && strcmp(rules_file, "-") == 0 ? NULL : rules_file, &error);
+	struct rules *rules = rules_load(text_is(rules_file, "-") ? NULL : rules_file, &error);
 	enum optimizer optimizer = rules ? optimizer_of(graph, rules) : OPTIMIZER_COUNT;
 	*given = (struct given){ factors ? scale_given_batch(graph, factors) : 0, extent_of(factors, ROLE_SEQUENCE),
 		precision_of(graph), optimizer < OPTIMIZER_COUNT ? optimizer_names[optimizer] : "",

@@ -86,11 +86,7 @@ static int64_t fsdp_bytes_of(const struct graph *graph, uint32_t storage)
 
 /* ---- what is gathered ---- */
 
-static int by_use(const void *left, const void *right)
-{
-	const struct gather *a = left, *b = right;
-	return a->use != b->use ? (a->use < b->use ? -1 : 1) : a->result < b->result ? -1 : a->result > b->result;
-}
+COMPARATOR(by_use, struct gather, COMPARE(a->use, b->use, COMPARE(a->result, b->result, 0)))
 
 /* What a plan runs again before the backward pass begins, such as statistics of norms, belongs to the forward pass. */
 static bool runs_backward(const struct fsdp *fsdp, uint32_t op)

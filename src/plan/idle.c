@@ -9,7 +9,7 @@ static bool has_axis(const struct plan *plan, const char *name)
 {
 	const struct mesh *mesh = &plan->sharded->sharding.mesh;
 	FOR(a, mesh->axes)
-		if (strcmp(mesh->axis[a].name, name) == 0)
+		if (text_is(mesh->axis[a].name, name))
 			return true;
 	return false;
 }

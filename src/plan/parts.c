@@ -13,7 +13,7 @@ uint32_t parts_find(
 		const struct op *op = &graph->op[order[i]];
 		uint32_t p = 0;
 		name = op->part || !op_releases(op) ? op->part : name; /* what is let go of goes with the op before */
-		while (p < count && strcmp(part[p].name, name ? name : "the rest") != 0)
+		while (p < count && !text_is(part[p].name, name ? name : "the rest"))
 			p++;
 		if (p == count && count < PARTS_MOST)
 			part[count++] = (struct part_peak){ name ? name : "the rest", -1, 0 };

@@ -57,7 +57,7 @@ bool graph_of_allocations(const struct graph *graph)
 {
 	const char *format = graph->about.intake.format;
 	return format &&
-		(strcmp(format, input_kind_name(INPUT_SNAPSHOT)) == 0 || strcmp(format, input_kind_name(INPUT_TRACE)) == 0);
+		(text_is(format, input_kind_name(INPUT_SNAPSHOT)) || text_is(format, input_kind_name(INPUT_TRACE)));
 }
 
 /* ---- text ---- */
@@ -105,7 +105,7 @@ static void write_card(const struct graph *graph, FILE *stream)
 		graph->source ? "; from " : "", graph->source ? graph->source : "");
 	fprintf(stream, "sizes: %u of %u tensors known", card.known, graph->tensors);
 	if (card.inferred)
-		fprintf(stream, ", %u inferred%s", card.inferred, strncmp(card.format, "DOT", 3) == 0 ? " from labels" : "");
+		fprintf(stream, ", %u inferred%s", card.inferred, text_begins(card.format, "DOT") ? " from labels" : "");
 	if (card.missing)
 		fprintf(stream, ", %u MISSING: they count as 0 bytes", card.missing);
 	fprintf(stream, "; order %s", intake->derived ? "derived" : "given");

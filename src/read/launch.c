@@ -189,7 +189,7 @@ static enum status launch_read_text(struct launch *launch, char *text, int64_t d
 	const char *at = text;
 	for (;; at += strcspn(at, "\n")) {
 		at += strspn(at, " \t\r\n");
-		if (*at != '#' && strncmp(at, "---\n", 4) != 0)
+		if (*at != '#' && !text_begins(at, "---\n"))
 			break;
 	}
 	size_t key = strcspn(at, ":\n"), size;

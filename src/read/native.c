@@ -109,7 +109,7 @@ static enum status read_native_next_line(struct reader *reader, char **text, siz
 static bool read_native_listed(const struct keys *keys, const struct value *member)
 {
 	FOR(i, keys->count)
-		if (strcmp(keys->key[i], member->key) == 0)
+		if (text_is(keys->key[i], member->key))
 			return true;
 	return false;
 }
@@ -518,7 +518,7 @@ static enum status read_record(struct reader *reader, char *line, size_t length)
 	const struct value *record = reader->record.value;
 	const char *type = value_text(value_member(record, "k"));
 	enum status status = OK;
-	if (type && reader->ended && !reader->graph && strcmp(type, "graph") == 0)
+	if (type && reader->ended && !reader->graph && text_is(type, "graph"))
 		status = begin_second(reader);
 	bool first = !reader->described;
 	if (status != OK)
@@ -527,15 +527,15 @@ static enum status read_record(struct reader *reader, char *line, size_t length)
 		status = read_native_bad(reader, "not a record of a graph: it has no \"k\"");
 	else if (reader->ended)
 		status = read_native_bad(reader, "there is a record after the end record");
-	else if (first != (strcmp(type, "graph") == 0))
+	else if (first != (text_is(type, "graph")))
 		status = read_native_bad(reader, first ? "the first record must be of \"k\":\"graph\"" : "a second graph record");
 	else if (first)
 		status = read_native_read_header(reader, record);
-	else if (strcmp(type, "tensor") == 0)
+	else if (text_is(type, "tensor"))
 		status = read_tensor(reader, record), reader->tensors++;
-	else if (strcmp(type, "op") == 0)
+	else if (text_is(type, "op"))
 		status = read_op(reader, record), reader->ops++;
-	else if (strcmp(type, "end") == 0)
+	else if (text_is(type, "end"))
 		status = read_end(reader, record), reader->ended = true;
 	else
 		status = read_native_bad(reader, "unknown record \"%.40s\"", type);

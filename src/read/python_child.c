@@ -84,7 +84,7 @@ static enum status python_child_run(const struct python_job *job, struct child_r
 		arguments[count++] = folder;
 	enum status status = child_run("reader", arguments, job->data, job->size, &limits, result, error);
 	free(types);
-	if (status == LIMIT && strncmp(error->text, "can't run", 9) == 0 && strstr(error->text, strerror(ENOENT)))
+	if (status == LIMIT && text_begins(error->text, "can't run") && strstr(error->text, strerror(ENOENT)))
 		status = fail(error, LIMIT, "this format is read by a program in Python, and python3 isn't there: install it");
 	return status;
 }

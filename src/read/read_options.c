@@ -27,14 +27,14 @@ static enum status take_dim(struct read_options *options, const char *value, str
 
 enum status read_options_take(struct read_options *options, const char *name, const char *value, struct error *error)
 {
-	if (strcmp(name, "graph") == 0)
+	if (text_is(name, "graph"))
 		return take_graph(options, value, error);
-	if (strcmp(name, "dim") == 0)
+	if (text_is(name, "dim"))
 		return take_dim(options, value, error);
-	if (strcmp(name, "fusions") != 0)
+	if (!text_is(name, "fusions"))
 		return refuse(error, "--%.60s: expected --graph, --dim or --fusions", name);
-	options->open_fusions = strcmp(value, "open") == 0;
-	return options->open_fusions || strcmp(value, "closed") == 0
+	options->open_fusions = text_is(value, "open");
+	return options->open_fusions || text_is(value, "closed")
 		? OK
 		: refuse(error, "--fusions %.60s: expected closed or open", value);
 }
@@ -54,7 +54,7 @@ enum status read_options_parse(struct read_options *options, const char *words, 
 {
 	char name[80], value[80];
 	while (*next_word(&words, name)) {
-		if (strncmp(name, "--", 2) != 0)
+		if (!text_begins(name, "--"))
 			return refuse(error, "%.60s: expected --graph, --dim or --fusions behind the file", name);
 		char *equals = strchr(name, '=');
 		if (equals)

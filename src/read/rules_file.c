@@ -13,6 +13,7 @@
 
 #include "rules_file.h"
 #include "input.h"
+#include "src/base/words.h"
 
 #define FILE_LIMIT ((size_t)1 << 20)
 
@@ -35,7 +36,7 @@ static bool read_cost(const char *word, enum rule_cost *cost)
 	} costs[] = { { "none", COST_NONE }, { "element", COST_ELEMENT }, { "contraction", COST_CONTRACTION },
 		{ "attention", COST_ATTENTION } };
 	FOR(i, COUNT_OF(costs))
-		if (strcmp(word, costs[i].name) == 0) {
+		if (text_is(word, costs[i].name)) {
 			*cost = costs[i].cost;
 			return true;
 		}
@@ -67,15 +68,15 @@ static enum status read_setting(char *text, struct rule *rule, struct error *err
 	*value++ = '\0';
 	const char *key = rules_file_trim(text);
 	value = rules_file_trim(value);
-	if (strcmp(key, "gradients") == 0)
+	if (text_is(key, "gradients"))
 		rule->gradients = value;
-	else if (strcmp(key, "saved") == 0)
+	else if (text_is(key, "saved"))
 		rule->saved = value;
-	else if (strcmp(key, "backward") == 0)
+	else if (text_is(key, "backward"))
 		rule->backward = value;
-	else if (strcmp(key, "traits") == 0)
+	else if (text_is(key, "traits"))
 		return read_traits(value, &rule->traits) ? OK : refuse(error, "\"%.100s\" is not a list of traits", value);
-	else if (strcmp(key, "cost") != 0)
+	else if (!text_is(key, "cost"))
 		return refuse(error, "unknown key \"%.100s\"", key);
 	else if (!read_cost(value, &rule->cost))
 		return refuse(error, "cost must be none, element, contraction or attention");

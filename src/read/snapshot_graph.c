@@ -142,11 +142,7 @@ static enum status snapshot_graph_add_tensor(
 	return OK;
 }
 
-static int snapshot_graph_by_number(const void *a, const void *b)
-{
-	const uint64_t *left = a, *right = b;
-	return *left < *right ? -1 : *left > *right;
-}
+COMPARATOR(snapshot_graph_by_number, uint64_t, COMPARE(*a, *b, 0))
 
 /* Of several buffers that an op asks for, those that go together, but for those alive at the peak. item: each one's
  * last op and number. */

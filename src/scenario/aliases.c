@@ -32,7 +32,7 @@ bool alias_of_device(const char *word, char name[ALIAS_SIZE])
 	*name = '\0';
 	for (int64_t i = 1; length > 0 && i <= knobs[K_device].maximum; i++) {
 		knob_text(K_device, i, preset, sizeof preset);
-		const char *at = strncmp(preset, "rtx", 3) == 0 && isdigit((unsigned char)*word) ? preset + 3 : preset;
+		const char *at = text_begins(preset, "rtx") && isdigit((unsigned char)*word) ? preset + 3 : preset;
 		bool whole = strcmp(preset, word) == 0;
 		if (whole || (strncmp(at, word, length) == 0 && (at += length + (at[length] == 'x'), *at == '-') &&
 			isdigit((unsigned char)at[1]) &&

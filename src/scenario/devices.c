@@ -163,6 +163,6 @@ void mesh_add_axis(struct mesh *mesh, const char *name, uint32_t size, uint32_t 
 			near = i;
 	struct mesh_axis *axis = &mesh->axis[mesh->axes++];
 	*axis = (struct mesh_axis) { .size = size, .near_size = near, .near = machine->near, .far = machine->far };
-	axis->held = strcmp(name, "ep") == 0 ? machine->dispatcher : 0;
+	axis->held = text_is(name, "ep") ? machine->dispatcher : 0;
 	PRINT_TO(axis->name, "%s", name);
 }

@@ -36,7 +36,7 @@ enum knob_id knob_find(const char *name)
 enum status knob_unknown(const char *name, struct error *error)
 {
 	struct nearest nearest = { .wanted = name };
-	if (strcmp(name, "lora") == 0)
+	if (text_is(name, "lora"))
 		return refuse(error, "unknown knob \"lora\": adapters are the model's, as in llama3-8b:lora=16");
 	FOR_INT(knob, KNOB_COUNT)
 		nearest_consider(&nearest, knobs[knob].name);
@@ -241,16 +241,16 @@ enum status knob_parse(enum knob_id id, const char *text, int64_t *value, struct
 {
 	const struct knob *knob = &knobs[id];
 	bool turns = knob->type == KNOB_SWITCH || id == K_offload;
-	if (turns && (strcmp(text, "true") == 0 || strcmp(text, "1") == 0))
+	if (turns && (text_is(text, "true") || text_is(text, "1")))
 		text = "on";
-	else if (turns && (strcmp(text, "false") == 0 || strcmp(text, "0") == 0))
+	else if (turns && (text_is(text, "false") || text_is(text, "0")))
 		text = "off";
 	char device[ALIAS_SIZE];
 	if (id == K_device && alias_of_device(text, device))
 		text = device;
 	if (knob->type == KNOB_CHOICE || knob->type == KNOB_SWITCH)
 		return parse_choice(knob, text, value, error);
-	if (knob->words && strcmp(text, knob->words) == 0) {
+	if (knob->words && text_is(text, knob->words)) {
 		*value = KNOB_GIVEN;
 		return OK;
 	}

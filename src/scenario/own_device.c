@@ -29,7 +29,7 @@ static const struct row { const char *name; enum figure_type type; size_t at; co
 enum figure_id figure_find(const char *name)
 {
 	int figure = 0;
-	while (figure < FIGURE_COUNT && strcmp(rows[figure].name, name) != 0)
+	while (figure < FIGURE_COUNT && !text_is(rows[figure].name, name))
 		figure++;
 	return (enum figure_id)figure;
 }

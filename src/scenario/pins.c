@@ -48,7 +48,7 @@ static bool type_is_named(const char *type, const char *name)
 	const char *dot = strchr(type, '.');
 	size_t length, wanted = strlen(name), front = dot ? (size_t)(dot + 1 - type) : 0;
 	const char *plain = plain_name(type, &length);
-	if (strcmp(type, name) == 0 || (wanted == length && strncmp(plain, name, length) == 0))
+	if (text_is(type, name) || (wanted == length && strncmp(plain, name, length) == 0))
 		return true;
 	if (wanted != front + length && wanted != front + strcspn(plain, "."))
 		return false;
@@ -84,7 +84,7 @@ static bool normalizes(const struct op *op)
 	for (size_t length; op->module && !named && (length = next_part(op->module, &part)) > 0;) {
 		char word[64];
 		PRINT_TO(word, "%.*s", (int)length, part);
-		named = strstr(word, "norm") || strncmp(word, "ln_", 3) == 0;
+		named = strstr(word, "norm") || text_begins(word, "ln_");
 	}
 	return named && op->phase == PHASE_FORWARD;
 }

@@ -66,7 +66,7 @@ enum allocator scenario_allocator(const struct scenario *scenario, const struct 
 	if (scenario->value[K_allocator] != ALLOCATOR_AUTO)
 		return (enum allocator)scenario->value[K_allocator];
 	if (segments)
-		return strcmp(segments, "default") == 0 ? ALLOCATOR_PYTORCH : ALLOCATOR_EXPANDABLE;
+		return text_is(segments, "default") ? ALLOCATOR_PYTORCH : ALLOCATOR_EXPANDABLE;
 	bool gpu = device == DEVICE_NONE || device_preset((enum device)device).group_buffers > 0;
 	return gpu && scenario_of_torch(graph) ? ALLOCATOR_EXPANDABLE : ALLOCATOR_PLAN;
 }
@@ -146,7 +146,7 @@ bool scenario_alike(const struct scenario *one, const struct scenario *other, en
 	if (one->pins != other->pins)
 		return false;
 	FOR(i, one->pins)
-		if (strcmp(pin_text(&one->pin[i], TEXT(512)), pin_text(&other->pin[i], TEXT(512))) != 0)
+		if (!text_is(pin_text(&one->pin[i], TEXT(512)), pin_text(&other->pin[i], TEXT(512))))
 			return false;
 	return true;
 }
@@ -204,7 +204,7 @@ static enum status set_figure(struct scenario *scenario, const char *name, const
 	value = figure != FIGURE_NAME ? figure_text(figure, &preset, TEXT(200)) : value;
 	struct pin pin = { .kind = PIN_FIGURE, .a = (char *)(uintptr_t)name, .b = (char *)(uintptr_t)value };
 	for (uint32_t i = scenario->pins; i > 0; i--)
-		if (scenario->pin[i - 1].kind == PIN_FIGURE && strcmp(scenario->pin[i - 1].a, name) == 0)
+		if (scenario->pin[i - 1].kind == PIN_FIGURE && text_is(scenario->pin[i - 1].a, name))
 			scenario_unpin(scenario, i, error);
 	NEED(scenario_add_pin(scenario, &pin) == OK || fail_memory(error) == OK);
 	scenario_resolve(scenario);
@@ -234,7 +234,7 @@ static enum status scenario_take_line(struct scenario *scenario, char *line, str
 	value += 1 + strspn(value + 1, " \t");
 	for (end = value + strlen(value); end > value && strchr(" \t", end[-1]);)
 		*--end = '\0';
-	if (strcmp(line, "base") != 0)
+	if (!text_is(line, "base"))
 		return set_figure(scenario, line, value, error);
 	TRY(knob_parse(K_device, value, &device, error));
 	scenario_put(scenario, K_device, device);
@@ -290,13 +290,13 @@ static enum status set_device(struct scenario *scenario, const char *path, struc
 /* "expandable", "layout=caching": words of 0.3.0; "fsdp", "8xh100". NULL: none of them. */
 static const char *scenario_other_word(const char *name, const char *value, const char *assignment, char *settings)
 {
-	bool layout = strcmp(name, "layout") == 0;
-	if (value && layout && strcmp(value, "=caching") == 0)
+	bool layout = text_is(name, "layout");
+	if (value && layout && text_is(value, "=caching"))
 		return "allocator=pytorch";
-	if (value && layout && strcmp(value, "=expandable") == 0)
+	if (value && layout && text_is(value, "=expandable"))
 		return "allocator=expandable";
-	if (value && strcmp(name, "expandable") == 0)
-		return strcmp(value, "=on") == 0 ? "allocator=expandable" : "allocator=auto";
+	if (value && text_is(name, "expandable"))
+		return text_is(value, "=on") ? "allocator=expandable" : "allocator=auto";
 	return !value && alias_settings(assignment, settings, 2 * ALIAS_SIZE) ? settings : NULL;
 }
 
@@ -406,7 +406,7 @@ static bool pin_take_word(struct pin *pin, const char *syntax, size_t length, ch
 		return strlen(word) == length && strncmp(word, syntax, length) == 0;
 	if (text_begins(syntax, "OFFSET"))
 		return knob_parse(K_reserve, word, &pin->number, NULL) == OK;
-	if (*syntax == 'D' && strcmp(word, "none") == 0) {
+	if (*syntax == 'D' && text_is(word, "none")) {
 		pin->number = -1;
 		return true;
 	}
@@ -419,7 +419,7 @@ static bool pin_take_word(struct pin *pin, const char *syntax, size_t length, ch
 /* By the syntax of each kind; "pin" may be left out. */
 static bool pin_parse(char **words, int count, struct pin *pin)
 {
-	int begin = count > 0 && strcmp(words[0], "pin") == 0;
+	int begin = count > 0 && text_is(words[0], "pin");
 	FOR_INT(kind, PIN_KINDS) {
 		const char *at = pin_syntax[kind] + (text_begins(pin_syntax[kind], "pin ") ? strlen("pin ") : 0);
 		bool fine = true;

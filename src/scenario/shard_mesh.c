@@ -179,14 +179,14 @@ static struct axis_roles roles_of_axis(const struct scenario *scenario, const ch
 	struct axis_roles data = roles_data;
 	data.narrow = scenario->value[K_reduce_dtype] == 1;
 	data.stays = scenario->value[K_reshard_after_forward] == 0;
-	if (strcmp(name, MESH_REPLICATE) == 0)    /* copies of what the groups cut */
+	if (text_is(name, MESH_REPLICATE))    /* copies of what the groups cut */
 		return data;
 	data.zero = scenario_zero(scenario) > 0 ? scenario_zero(scenario) : data.zero;
-	if (strcmp(name, "tp") == 0)
+	if (text_is(name, "tp"))
 		return scenario->value[K_sp] == 0 ? roles_tensor : roles_tensor_sp;
 	/* devices that share a sequence, or experts, share states of what all of them have as those of dp do: one group in
 	 * Megatron's distributed optimizer and in FSDP */
-	struct axis_roles roles = strcmp(name, "cp") == 0 ? roles_context : strcmp(name, "ep") == 0 ? roles_experts : data;
+	struct axis_roles roles = text_is(name, "cp") ? roles_context : text_is(name, "ep") ? roles_experts : data;
 	roles.zero = data.zero;
 	roles.narrow = data.narrow;
 	roles.stays = data.stays;

@@ -4,6 +4,7 @@
 
 #include "config.h"
 #include "src/base/lines.h"
+#include "src/base/words.h"
 
 #define FIELDS 60
 
@@ -42,16 +43,16 @@ static void read_set(struct user_config *config, char **field, int count, struct
 		*equals = '\0';
 	if (!value) {
 		warn(place, "set KNOB VALUE: the value is missing");
-	} else if (strcmp(field[1], "theme") == 0) {
+	} else if (text_is(field[1], "theme")) {
 		PRINT_TO(config->theme, "%s", value);
-	} else if (strcmp(field[1], "glyphs") == 0) {
-		if (strcmp(value, "ascii") == 0 || strcmp(value, "utf8") == 0)
+	} else if (text_is(field[1], "glyphs")) {
+		if (text_is(value, "ascii") || text_is(value, "utf8"))
 			PRINT_TO(config->glyphs, "%s", value);
 		else
 			warn(place, "set glyphs %.20s: expected ascii or utf8", value);
-	} else if (strcmp(field[1], "mouse") == 0) {
-		config->no_mouse = strcmp(value, "off") == 0;
-		if (!config->no_mouse && strcmp(value, "on") != 0)
+	} else if (text_is(field[1], "mouse")) {
+		config->no_mouse = text_is(value, "off");
+		if (!config->no_mouse && !text_is(value, "on"))
 			warn(place, "set mouse %.20s: expected on or off", value);
 	} else {
 		PRINT_TO(assignment, "%.80s=%.100s", field[1], value);
@@ -119,7 +120,7 @@ static void config_read_line(struct user_config *config, char *line, struct plac
 	if (count == 0)
 		return;
 	FOR(i, COUNT_OF(statements))
-		if (strcmp(field[0], statements[i].word) == 0) {
+		if (text_is(field[0], statements[i].word)) {
 			statements[i].read(config, field, count, place);
 			return;
 		}

@@ -83,7 +83,7 @@ enum status export_line_parse(const char *argument, struct export_line *line, st
 			fine = export_line_take_value(&at, line->view, sizeof line->view);
 		else if (option == LINE_STAGE)
 			fine = export_line_take_value(&at, line->stage, sizeof line->stage) &&
-				(strcmp(line->stage, "input") == 0 || strcmp(line->stage, "device") == 0);
+				(text_is(line->stage, "input") || text_is(line->stage, "device"));
 		else if (option == LINE_WIDTH)
 			fine = export_line_take_value(&at, line->width, sizeof line->width) && strtod(line->width, NULL) >= CANVAS_LEAST &&
 				strtod(line->width, NULL) <= CANVAS_MOST;

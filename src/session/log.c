@@ -114,7 +114,7 @@ static bool ended_well(const char *path)
 	if (fseek(file, -(long)strlen(END_MARK), SEEK_END) == 0)
 		tail[fread(tail, 1, strlen(END_MARK), file)] = '\0';
 	fclose(file);
-	return strcmp(tail, END_MARK) == 0;
+	return text_is(tail, END_MARK);
 }
 
 char *log_newest(bool *ended)

@@ -23,7 +23,7 @@ enum status scenario_line_reset(struct scenario *scenario, const char *argument,
 	}
 	enum knob_id knob = knob_find(argument);
 	for (uint32_t i = scenario->pins; i > 0 && knob == KNOB_COUNT; i--)
-		if (scenario->pin[i - 1].kind == PIN_FIGURE && strcmp(scenario->pin[i - 1].a, argument) == 0)
+		if (scenario->pin[i - 1].kind == PIN_FIGURE && text_is(scenario->pin[i - 1].a, argument))
 			return scenario_unpin(scenario, i, error);
 	if (knob == KNOB_COUNT)
 		return knob_unknown(argument, error);

@@ -736,7 +736,7 @@ static const struct word {
 bool session_knows(const char *word)
 {
 	FOR(i, COUNT_OF(words))
-		if (strcmp(words[i].word, word) == 0)
+		if (text_is(words[i].word, word))
 			return true;
 	return false;
 }

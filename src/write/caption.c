@@ -10,7 +10,7 @@
 
 static bool is_standard(const char *path)
 {
-	return strcmp(path, "-") == 0;
+	return text_is(path, "-");
 }
 
 /* What a view shows, up to what else there is to know of it. */
@@ -41,7 +41,7 @@ static void add_scenario(const json_t *scenario, struct words *words)
 	FOR_INT(knob, KNOB_COUNT) {
 		const json_t *value = json_object_get(scenario, knobs[knob].name);
 		caption_knob(value, knob, text, sizeof text);
-		if (!*text || strcmp(text, knob_text((enum knob_id)knob, knobs[knob].normal, normal, sizeof normal)) == 0)
+		if (!*text || text_is(text, knob_text((enum knob_id)knob, knobs[knob].normal, normal, sizeof normal)))
 			continue;
 		words_add(words, "%s%s=%s", between, knobs[knob].name, text);
 		between = ", ";
@@ -74,7 +74,7 @@ static enum status caption_add_sweep(const char *path, struct words *words, stru
 {
 	struct sweep_table table;
 	enum status status = sweep_file_read(path, &table, error);
-	bool varied = status == OK && strcmp(table.rows_are, "scenario") == 0;
+	bool varied = status == OK && text_is(table.rows_are, "scenario");
 	for (uint32_t i = 0; varied && i < table.knobs; i++)
 		FOR(k, table.knob[i].values)
 			words_add(words, "%s%s%s%s", k ? "," : i ? "; " : "\nVaried: ", k ? "" : table.knob[i].name, k ? "" : "=",
@@ -195,7 +195,7 @@ enum status caption_write_files(char *const *path, int paths, const struct expor
 	struct words words = { mem_alloc(1, room), room, 0 };
 	NEEDED(error, words.text);
 	words.size = CAPTION_ROOM; /* files without end leave room for the command */
-	bool table = sweep_figure_view(options->view) || (options->view && strcmp(options->view, "bars") == 0);
+	bool table = sweep_figure_view(options->view) || (text_is(options->view, "bars"));
 	enum status status = caption_add_files(path, paths, help_of(options), table, &words, error);
 	words_add(&words, "%s", options->said->text);
 	words.size = room;

@@ -111,7 +111,7 @@ enum status export_over_order(const struct export_job *job)
 {
 	const char *view = job->options->view ? job->options->view : "timeline";
 	struct plan_time *time = NULL, *own = NULL;
-	if (strcmp(view, "timeline:pair") == 0)
+	if (text_is(view, "timeline:pair"))
 		return refuse(job->error, "%s is drawn of plan files: tidemark export BEFORE.json AFTER.json --view %s", view, view);
 	if (strchr(view, ':'))
 		TRY(time_of_step(job->plan, job->options, &time, &own, job->error));

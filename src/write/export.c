@@ -12,7 +12,7 @@
 
 const struct graph *export_graph(const struct plan *plan, const struct export_options *options)
 {
-	bool input = options->stage && strcmp(options->stage, "input") == 0;
+	bool input = text_is(options->stage, "input");
 	return input ? plan->input : plan->graph;
 }
 
@@ -136,7 +136,7 @@ const int export_view_count = COUNT_OF(export_views);
 enum export_kind_id export_find(const char *name)
 {
 	int kind = 0;
-	while (kind < EXPORT_KIND_COUNT && strcmp(export_kinds[kind].name, name) != 0)
+	while (kind < EXPORT_KIND_COUNT && !text_is(export_kinds[kind].name, name))
 		kind++;
 	return (enum export_kind_id)kind;
 }
@@ -148,10 +148,10 @@ static bool export_is_view(const struct export_view *view, const char *name)
 		return name == view->name;
 	size_t length = strlen(view->name);
 	if (view->write == export_over_order && strncmp(view->name, name, length) == 0 &&
-		(strcmp(name + length, ":time") == 0 || strcmp(name, "timeline:pair") == 0))
+		(text_is(name + length, ":time") || text_is(name, "timeline:pair")))
 		return true;
 	return view->name[length - 1] == ':' ? strncmp(view->name, name, length) == 0 && name[length]
-		: strcmp(view->name, name) == 0;
+		: text_is(view->name, name);
 }
 
 char *export_view_names(enum export_kind_id kind, const char *between, char *text, size_t size)
@@ -161,7 +161,7 @@ char *export_view_names(enum export_kind_id kind, const char *between, char *tex
 	for (int i = 0; i < export_view_count; i++)
 		if (export_views[i].name && export_views[i].kinds >> kind & 1)
 			words_add(&words, "%s%s%s", words.at ? between : "", export_views[i].name,
-				strcmp(export_views[i].name, "around:") == 0 ? "NAME" : "");
+				text_is(export_views[i].name, "around:") ? "NAME" : "");
 	return text;
 }
 
@@ -181,7 +181,7 @@ static char *others_with(const char *name, char *text, size_t size)
 	struct words words = { text, size, 0 };
 	text[0] = '\0';
 	FOR_INT(i, export_view_count)
-		kinds |= export_views[i].name && strcmp(export_views[i].name, name) == 0 ? export_views[i].kinds : 0;
+		kinds |= text_is(export_views[i].name, name) ? export_views[i].kinds : 0;
 	for (int kind = 0; kind < EXPORT_KIND_COUNT; kind++)
 		if (kinds >> kind & 1) {
 			const char *before = !named ? "; " : kinds >> kind == 1 ? " and " : ", ";

@@ -38,7 +38,7 @@ char *factors_text(const struct factors *factors, const struct factor_term *term
 enum status factors_of_graph(
 	const struct graph *graph, const char *rules_file, struct factors *factors, struct error *error)
 {
-	if (rules_file && strcmp(rules_file, "-") == 0)
+	if (text_is(rules_file, "-"))
 		return refuse(error, "factors need the rules in a file: standard input was read for the plan");
 	struct rules *rules = rules_load(rules_file, error);
 	if (!rules)

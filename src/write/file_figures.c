@@ -9,12 +9,12 @@
 
 static bool file_figure_is(const struct export_options *options, const char *view)
 {
-	return options->view && strcmp(options->view, view) == 0;
+	return text_is(options->view, view);
 }
 
 bool sweep_figure_view(const char *view)
 {
-	return view && (strcmp(view, "pareto") == 0 || strcmp(view, "sweep") == 0);
+	return view && (text_is(view, "pareto") || text_is(view, "sweep"));
 }
 
 /* Standard input can't be looked at and read again: UNKNOWN, as what can't be read. */
@@ -22,7 +22,7 @@ static enum input_kind file_figure_kind(const char *path)
 {
 	struct error error;
 	size_t size;
-	struct input *input = strcmp(path, "-") == 0 ? NULL : input_open(path, &error);
+	struct input *input = text_is(path, "-") ? NULL : input_open(path, &error);
 	const char *start = input ? input_peek(input, &size) : NULL;
 	enum input_kind kind = start ? input_detect(start, size) : INPUT_UNKNOWN;
 	input_close(input);
@@ -51,7 +51,7 @@ bool file_figure(char *const *path, int paths, const struct export_options *opti
 static void file_figure_name(const char *path, char name[200])
 {
 	const char *begin = strrchr(path, '/');
-	snprintf(name, 200, "%s", strcmp(path, "-") == 0 ? "sweep" : begin ? begin + 1 : path);
+	snprintf(name, 200, "%s", text_is(path, "-") ? "sweep" : begin ? begin + 1 : path);
 	name[strcspn(name, ".")] = '\0';
 }
 

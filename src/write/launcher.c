@@ -12,7 +12,7 @@ struct asked { uint32_t dp, tp, cp, ep; int64_t pp, microbatches; uint8_t zero; 
 static uint32_t launcher_degree(const struct mesh *mesh, const char *name)
 {
 	FOR(a, mesh->axes)
-		if (strcmp(mesh->axis[a].name, name) == 0)
+		if (text_is(mesh->axis[a].name, name))
 			return mesh->axis[a].size;
 	return 1;
 }
@@ -83,7 +83,7 @@ static void launcher_knobs(struct launch *launch, const struct scenario *scenari
 		if (scenario->value[same[i].knob] != knobs[same[i].knob].normal)
 			launcher_say(launch, same[i].slot, knob_text(same[i].knob, scenario->value[same[i].knob], TEXT(40)));
 	const char *precision = launch->value[LAUNCH_precision];
-	if (strcmp(precision, "bf16") == 0 || (strcmp(precision, "fp32") == 0 && !titan)) {
+	if (text_is(precision, "bf16") || (text_is(precision, "fp32") && !titan)) {
 		launcher_say(launch, LAUNCH_dtype, *precision == 'b' ? "bf16" : "");
 		launcher_say(launch, LAUNCH_precision,
 			*precision == 'b' && launch->launcher == LAUNCHER_deepspeed ? "mixed" : "");
@@ -161,9 +161,9 @@ static void launcher_degrees(struct launch *launch, const struct asked *asked, c
 	if (launch->launcher == LAUNCHER_accelerate && (asked->copies > 1 || asked->tp > 1 || asked->cp > 1))
 		launcher_number(launch, LAUNCH_shard, asked->dp, 1);
 	knob_text(K_schedule, scenario->value[K_schedule], schedule, sizeof schedule);
-	if (asked->pp > 1 && megatron && strcmp(schedule, "interleaved") == 0)
+	if (asked->pp > 1 && megatron && text_is(schedule, "interleaved"))
 		launcher_number(launch, LAUNCH_chunks, larger_of(scenario->value[K_chunks], 2), 2);
-	else if (asked->pp > 1 && (!megatron || strcmp(schedule, "1f1b") != 0))
+	else if (asked->pp > 1 && (!megatron || !text_is(schedule, "1f1b")))
 		launcher_say(launch, LAUNCH_schedule, schedule);
 }
 

@@ -35,7 +35,7 @@ static void memory_viz_put_text(struct pickle *pickle, const char *text)
 static void put_word(struct pickle *pickle, const char *word)
 {
 	FOR(i, pickle->memos)
-		if (strcmp(pickle->known[i], word) == 0) {
+		if (text_is(pickle->known[i], word)) {
 			putc('j', pickle->stream);
 			put_32(pickle, i);
 			return;
@@ -157,15 +157,8 @@ static void put_segments(struct pickle *pickle, const struct plan *plan)
 struct moment { uint32_t position, item; bool free; };
 
 /* Frees come before allocations: addresses are used again at once. */
-static int memory_viz_by_time(const void *a, const void *b)
-{
-	const struct moment *one = a, *two = b;
-	if (one->position != two->position)
-		return one->position < two->position ? -1 : 1;
-	if (one->free != two->free)
-		return one->free ? -1 : 1;
-	return one->item < two->item ? -1 : 1;
-}
+COMPARATOR(memory_viz_by_time, struct moment,
+	COMPARE(a->position, b->position, COMPARE(b->free, a->free, COMPARE(a->item, b->item, 0))))
 
 static void put_trace(struct pickle *pickle, const struct plan *plan, const struct moment *moment, uint32_t moments)
 {

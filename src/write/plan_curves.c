@@ -110,7 +110,7 @@ static enum status read_curve(const char *path, struct curve *curve, json_t **fi
 	const char *graph = json_text_in(json_object_get(plan, "graph"), "name");
 	PRINT_TO(curve->graph, "%s", graph ? graph : "");
 	size_t length = strlen(curve->name);
-	if (length > 5 && strcmp(curve->name + length - 5, ".json") == 0)
+	if (length > 5 && text_is(curve->name + length - 5, ".json"))
 		curve->name[length - 5] = '\0';
 	const json_t *parts = json_object_get(json_object_get(plan, "memory"), "ledger");
 	FOR_INT(part, LEDGER_PARTS) {
@@ -141,7 +141,7 @@ static void plan_curves_name(json_t *const *plan, struct curve *curve, uint32_t 
 	}
 	FOR(i, curves)
 		FOR(k, i)
-			if (strcmp(said[i], said[k]) == 0 && strcmp(curve[i].graph, curve[k].graph) == 0)
+			if (text_is(said[i], said[k]) && text_is(curve[i].graph, curve[k].graph))
 				return;
 	FOR_WHILE(i, curves, curves > 1)
 		PRINT_TO(curve[i].name, "%s", said[i]);
@@ -160,8 +160,8 @@ static void plan_curves_write_csv(const struct curve *curve, uint32_t curves, FI
 bool plan_curves_kind(const struct export_options *options, enum export_kind_id kind)
 {
 	const char *view = options->view ? options->view : "";
-	return (strcmp(view, "timeline") == 0 && (export_is_picture(kind) || kind == EXPORT_csv)) ||
-		((strcmp(view, "bars") == 0 || strcmp(view, "gap") == 0 || strcmp(view, "timeline:pair") == 0) &&
+	return (text_is(view, "timeline") && (export_is_picture(kind) || kind == EXPORT_csv)) ||
+		((text_is(view, "bars") || text_is(view, "gap") || text_is(view, "timeline:pair")) &&
 			export_is_picture(kind));
 }
 
@@ -172,7 +172,7 @@ enum status plan_curves_write(char *const *path, uint32_t paths, const struct ex
 	enum status status = OK;
 	json_t *plan[BARS_MOST];
 	uint32_t curves = 0;
-	bool bars = strcmp(options->view, "bars") == 0, pair = strchr(options->view, ':') || paths == 1;
+	bool bars = text_is(options->view, "bars"), pair = strchr(options->view, ':') || paths == 1;
 	uint32_t most = bars ? BARS_MOST : strchr(options->view, ':') ? PAIR_MOST : CURVES_MOST;
 	if (paths > most)
 		return refuse(error, "%u plan files: at most %u %s can be told apart", paths, most, bars ? "bars"

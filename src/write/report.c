@@ -164,7 +164,7 @@ static void report_write_input(const struct plan *plan, FILE *stream)
 	char *text = card_text(plan->input);
 	for (const char *at = text ? text : ""; *at; at += strcspn(at, "\n") + 1) {
 		size_t label = strcspn(at, ":");
-		if (plan->scenario.value[K_train] && strncmp(at, "to get the rest: --set train", 28) == 0) {
+		if (plan->scenario.value[K_train] && text_begins(at, "to get the rest: --set train")) {
 			at += strcspn(at, "\n");
 			continue;
 		}

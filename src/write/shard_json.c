@@ -380,7 +380,7 @@ static enum status read_split(struct reading *reading, uint32_t op, const json_t
 		return refuse(reading->error, "not a plan file: the split of \"%.100s\" needs one word for each axis", name);
 	FOR(a, mesh->axes) {
 		const json_t *word = json_array_get(list, a);
-		bool partial = json_is_string(word) && strcmp(json_string_value(word), "P") == 0;
+		bool partial = json_is_string(word) && text_is(json_string_value(word), "P");
 		json_int_t unit = json_is_integer(word) ? json_integer_value(word) : partial ? UNIT_PARTIAL : UNIT_NONE;
 		if (!partial && !json_is_integer(word) && !json_is_null(word))
 			return refuse(reading->error,
@@ -417,7 +417,7 @@ static bool parse_place(const struct units *units, uint32_t tensor, const char *
 	uint32_t parts = units->part_start[tensor + 1] - units->part_start[tensor];
 	for (int i = PLACE_PARTIAL; i < (int)parts && text; i++) {
 		*on = (int8_t)i;
-		if (strcmp(placement_text(units, tensor, *on, TEXT(40)), text) == 0)
+		if (text_is(placement_text(units, tensor, *on, TEXT(40)), text))
 			return true;
 	}
 	return false;

@@ -127,7 +127,7 @@ enum status export_roofline(const struct export_job *job)
 	char name[200];
 	const struct scenario *scenario = &job->plan->scenario;
 	struct roofline roofline = { .share = job->plan->sharded };
-	if (strcmp(scenario->device.name, "none") != 0)
+	if (!text_is(scenario->device.name, "none"))
 		roofline.device = scenario->device.name;
 	struct rules *rules = rules_load(job->options->rules_file, job->error);
 	if (!rules)

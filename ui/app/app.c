@@ -37,7 +37,7 @@ static void app_take_plan(struct app *app)
 	app->plan = plan;
 	app->index = index;
 	model_take_plan(&app->model, plan, &app->index);
-	if (*plan->notes && !app->model.bad && (!old || strcmp(plan->notes, old->notes) != 0))
+	if (*plan->notes && !app->model.bad && (!old || !text_is(plan->notes, old->notes)))
 		say_notes(app, plan->notes);
 	plan_index_free(&old_index);
 	plan_release(old);
@@ -319,7 +319,7 @@ static const struct key_binding *binding_of(const struct app *app, const char *k
 {
 	const struct user_config *config = app->config;
 	for (int i = config ? config->bindings - 1 : -1; i >= 0; i--)
-		if (strcmp(config->binding[i].key, key) == 0 && (commands[config->binding[i].command].context & app_context(app)))
+		if (text_is(config->binding[i].key, key) && (commands[config->binding[i].command].context & app_context(app)))
 			return &config->binding[i];
 	return NULL;
 }
@@ -372,7 +372,7 @@ static void key_in_view(struct app *app, const struct key_press *key)
 {
 	enum command_id command = command_bound(app, key->name);
 	char line[400];
-	if (strcmp(key->name, "^C") != 0)
+	if (!text_is(key->name, "^C"))
 		app->interrupted = false;
 	if (command == COMMAND_COUNT &&
 		app->panel_has_keys) { /* what the panel has no use for is the view's, which keeps the keys */
@@ -384,7 +384,7 @@ static void key_in_view(struct app *app, const struct key_press *key)
 		view_say(&app->model, "%s does nothing here; ? lists what does", key->name);
 		return;
 	}
-	if (command == COMMAND_CLICK && strcmp(key->name, "click") == 0) {
+	if (command == COMMAND_CLICK && text_is(key->name, "click")) {
 		view_say(&app->model, "%s", "");
 		app_click(app, key);
 		return;
@@ -398,7 +398,7 @@ static void key_in_view(struct app *app, const struct key_press *key)
 	/* Some commands look at the key that ran them. */
 	bool tells_key = command == COMMAND_VIEW || command == COMMAND_CANCEL;
 	PRINT_TO(line, "%s%s%s", commands[command].word, tells_key ? " " : "", tells_key ? key->name : "");
-	int times = strncmp(key->name, "wheel", 5) == 0 ? WHEEL_ROWS : 1;
+	int times = text_begins(key->name, "wheel") ? WHEEL_ROWS : 1;
 	FOR_INT(i, times)
 		app_run(app, command, line);
 }
@@ -450,13 +450,13 @@ static void key_in_line(struct app *app, const struct key_press *key)
 {
 	if (key_in_knob_search(app, key))
 		return;
-	if (strcmp(key->name, "Esc") == 0 || strcmp(key->name, "^C") == 0)
+	if (text_is(key->name, "Esc") || text_is(key->name, "^C"))
 		app->mode = MODE_VIEW;
-	else if (strcmp(key->name, "Backspace") == 0 && app->line.length == 0)
+	else if (text_is(key->name, "Backspace") && app->line.length == 0)
 		app->mode = MODE_VIEW;
-	else if (strcmp(key->name, "Enter") == 0)
+	else if (text_is(key->name, "Enter"))
 		enter_line(app);
-	else if ((strcmp(key->name, "Tab") == 0 || strcmp(key->name, "S-Tab") == 0) && app->mode == MODE_PROMPT)
+	else if ((text_is(key->name, "Tab") || text_is(key->name, "S-Tab")) && app->mode == MODE_PROMPT)
 		app_complete(app, *key->name == 'S');
 	else if (line_key(&app->line, key, app->mode == MODE_PROMPT ? &app->history : NULL))
 		app->completed = 0;
@@ -485,7 +485,7 @@ static void key_in_help(struct app *app, const struct key_press *key)
 
 void app_key(struct app *app, const struct key_press *key)
 {
-	if (strcmp(key->name, "^Z") == 0)
+	if (text_is(key->name, "^Z"))
 		app->wishes |= WISH_SUSPEND;
 	else if (app->mode == MODE_VIEW)
 		key_in_view(app, key);
@@ -493,7 +493,7 @@ void app_key(struct app *app, const struct key_press *key)
 		key_in_help(app, key);
 	else if (app->mode == MODE_CONFIRM) {
 		app->mode = MODE_VIEW;
-		app_confirmed(app, strcmp(key->name, "y") == 0);
+		app_confirmed(app, text_is(key->name, "y"));
 	} else
 		key_in_line(app, key);
 }

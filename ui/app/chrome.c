@@ -64,7 +64,7 @@ static void chrome_what(const struct model *model, char text[WHATS][100])
 		sizeof word) : given->precision ? given->precision : "");
 	const char *optimizer = value[K_optimizer] ? knob_text(K_optimizer, value[K_optimizer], word, sizeof word)
 		: given->optimizer ? given->optimizer : "";
-	snprintf(text[WHAT_OPTIMIZER], 100, "%s", strcmp(optimizer, "none") == 0 ? "no optimizer" : optimizer);
+	snprintf(text[WHAT_OPTIMIZER], 100, "%s", text_is(optimizer, "none") ? "no optimizer" : optimizer);
 	if (value[K_device] == DEVICE_NONE)
 		snprintf(text[WHAT_DEVICES], 100, "%lld device%s", (long long)value[K_devices], value[K_devices] == 1 ? "" : "s");
 	else

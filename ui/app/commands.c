@@ -163,7 +163,7 @@ static void export_screen(struct app *app, const char *path)
 	size_t length = strlen(path);
 	int x, y;
 	bool drawn = app_draw(app, app->frame.width, app->frame.height, &x, &y),
-		 svg = length > 4 && strcmp(path + length - 4, ".svg") == 0;
+		 svg = length > 4 && text_is(path + length - 4, ".svg");
 	char *text = drawn && !svg ? frame_dump(&app->frame) : NULL;
 	struct error error = { 0 };
 	struct output output;
@@ -187,7 +187,7 @@ static void run_export(struct app *app, enum command_id command, const char *lin
 {
 	struct export_line words;
 	if (command == COMMAND_EXPORT && export_line_parse(command_arguments(line), &words, NULL) == OK &&
-		strcmp(words.kind, "screen") == 0)
+		text_is(words.kind, "screen"))
 		export_screen(app, words.path);
 	else
 		run_session(app, command, line);
@@ -389,14 +389,14 @@ static void commands_lesson(struct app *app, int direction)
 		return;
 	}
 	while (lines_next(&lines, NULL) > 0)
-		rows += strcmp(lines.text, "reset") == 0;
+		rows += text_is(lines.text, "reset");
 	lines_close(&lines);
 	if (rows == 0 || lines_open(&lines, path, NULL) != OK)
 		return;
 	app->lesson_row = direction > 0 ? app->lesson_row % rows + 1
 		: ((app->lesson_row ? app->lesson_row : 1) + rows - 2) % rows + 1;
 	while (lines_next(&lines, NULL) > 0) {
-		bool reset = strcmp(lines.text, "reset") == 0;
+		bool reset = text_is(lines.text, "reset");
 		row += reset;
 		if (row != app->lesson_row || !(reset || text_begins(lines.text, "set ") || text_begins(lines.text, "pin ")))
 			continue;
@@ -640,7 +640,7 @@ static bool commands_run_outside(struct app *app, enum command_id command, const
 static bool commands_run_asked(struct app *app, enum command_id command, const char *arguments)
 {
 	switch (command) {
-	case COMMAND_CANCEL: cancel(app, strcmp(arguments, "^C") == 0); break;
+	case COMMAND_CANCEL: cancel(app, text_is(arguments, "^C")); break;
 	case COMMAND_PROMPT: app_open_line(app, MODE_PROMPT, ""); break;
 	case COMMAND_DEVICES_UP: scale_devices(app, true); break;
 	case COMMAND_DEVICES_DOWN: scale_devices(app, false); break;

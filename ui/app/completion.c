@@ -138,7 +138,7 @@ static void offer_types(struct completion *completion, const struct model *model
 	for (uint32_t i = 0; graph && i < graph->ops; i++) {
 		bool known = false;
 		FOR_WHILE(j, completion->count, !known)
-			known = strcmp(completion->offer[j].line + (part - line), graph->op[i].type) == 0;
+			known = text_is(completion->offer[j].line + (part - line), graph->op[i].type);
 		if (!known)
 			completion_offer(completion, line, part, graph->op[i].type, "", " ");
 	}
@@ -151,17 +151,17 @@ static void offer_pin(struct completion *completion, const struct model *model, 
 	const char *what = command_arguments(line);
 	if (part == what)
 		offer_words(completion, line, part, "op|tensor|layer|type");
-	else if (strncmp(what, "op ", 3) == 0 && (part == what + 3 || strncmp(part - 7, "before ", 7) == 0))
+	else if (text_begins(what, "op ") && (part == what + 3 || text_begins(part - 7, "before ")))
 		offer_names(completion, model, line, part, true, false);
-	else if (strncmp(what, "op ", 3) == 0)
+	else if (text_begins(what, "op "))
 		completion_offer(completion, line, part, "before", " ", " ");
 	else if (strncmp(what, by_kind, 5) == 0 && part == what + 5)
 		offer_types(completion, model, line, part);
-	else if (strncmp(what, by_kind, 5) == 0 || strncmp(what, "layer ", 6) == 0)
+	else if (strncmp(what, by_kind, 5) == 0 || text_begins(what, "layer "))
 		completion_offer(completion, line, part, "recompute", "", " ");
-	else if (strncmp(what, "tensor ", 7) == 0 && (part == what + 7 || strncmp(part - 7, "behind ", 7) == 0))
+	else if (text_begins(what, "tensor ") && (part == what + 7 || text_begins(part - 7, "behind ")))
 		offer_names(completion, model, line, part, false, true);
-	else if (strncmp(what, "tensor ", 7) == 0)
+	else if (text_begins(what, "tensor "))
 		offer_words(completion, line, part, "at|behind|shard|on");
 }
 
@@ -211,9 +211,9 @@ static void offer_views(struct completion *completion, const char *line, const c
 static bool offer_export(struct completion *completion, const char *line, const char *part)
 {
 	size_t head = (size_t)(part - line);
-	if (head >= 7 && strncmp(part - 7, "--view ", 7) == 0)
+	if (head >= 7 && text_begins(part - 7, "--view "))
 		offer_views(completion, line, part);
-	else if (head >= 8 && strncmp(part - 8, "--stage ", 8) == 0)
+	else if (head >= 8 && text_begins(part - 8, "--stage "))
 		offer_words(completion, line, part, "input|device");
 	else if (*part == '-') {
 		completion_offer(completion, line, part, "--view", " ", "which drawing or figure");
@@ -249,7 +249,7 @@ void completion_find(const char *line, const struct model *model, struct complet
 		;
 	else if (command == COMMAND_OPEN || command == COMMAND_AGAINST || command == COMMAND_SAVE || command == COMMAND_EXPORT)
 		offer_files(completion, line, part);
-	else if (strncmp(line, "keep ", 5) == 0 || strncmp(line, "offload ", 8) == 0)
+	else if (text_begins(line, "keep ") || text_begins(line, "offload "))
 		offer_names(completion, model, line, part, false, true);
 	/* Letters in their order alone are a guess: only where there is nothing better. */
 	while (completion->count && completion->offer[completion->count - 1].rank == 2 && completion->offer[0].rank < 2)

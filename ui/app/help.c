@@ -40,7 +40,7 @@ static void help_find(const struct help *help, unsigned context, struct help_ite
 			const struct command *command = &commands[i];
 			if ((command->context & context) && command_everywhere((enum command_id)i) == part / 2 &&
 				(*command->keys == '\0') == part % 2 && (text_contains(command->word, text) ||
-					text_contains(command->help, text) || strcmp(command->keys, text) == 0))
+					text_contains(command->help, text) || text_is(command->keys, text)))
 				items->item[items->count++] = i;
 		}
 	}
@@ -56,12 +56,12 @@ enum command_id help_key(
 	const char *name = key->name;
 	struct help_items items;
 	help_find(help, context, &items);
-	*close = strcmp(name, "Esc") == 0 || strcmp(name, "^C") == 0 || strcmp(name, "F1") == 0;
-	if (help->filter.length == 0 && (strcmp(name, "q") == 0 || strcmp(name, "?") == 0))
+	*close = text_is(name, "Esc") || text_is(name, "^C") || text_is(name, "F1");
+	if (help->filter.length == 0 && (text_is(name, "q") || text_is(name, "?")))
 		*close = true;
 	if (*close)
 		return COMMAND_COUNT;
-	if (strcmp(name, "Enter") == 0) {
+	if (text_is(name, "Enter")) {
 		int item = help->selected < items.count ? items.item[help->selected] : COMMAND_COUNT;
 		*close = item < COMMAND_COUNT && !command_unavailable(model, (enum command_id)item);
 		return *close ? (enum command_id)item : COMMAND_COUNT;

@@ -35,7 +35,7 @@ bool key_script_next(struct key_script *script, struct key_press *key)
 			return true;
 		}
 		if (take_name(script->at, length, key)) {
-			key->code = strcmp(key->name, "space") == 0 ? ' ' : 0;
+			key->code = text_is(key->name, "space") ? ' ' : 0;
 			script->at += length;
 			return true;
 		}

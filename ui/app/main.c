@@ -64,7 +64,7 @@ static int explore_graph(
 	struct error error = { 0 };
 	if (!invocation->options.theme && *config->theme)
 		invocation->options.theme = config->theme;
-	invocation->options.ascii |= strcmp(config->glyphs, "ascii") == 0;
+	invocation->options.ascii |= text_is(config->glyphs, "ascii");
 	invocation->options.no_mouse |= config->no_mouse;
 	invocation->options.config = config;
 	struct session *session = session_new(graph, path, &config->scenario,
@@ -191,15 +191,15 @@ static int main_run(int argc, char **argv)
 										 .take = main_take_option,
 										 .context = &invocation,
 										 .help = help_print } };
-	if (argc > 1 && strcmp(argv[1], "export") == 0 && screenshot_wanted(argc - 1, argv + 1))
+	if (argc > 1 && text_is(argv[1], "export") && screenshot_wanted(argc - 1, argv + 1))
 		return screenshot_command(argc - 1, argv + 1);
-	if (argc > 1 && strcmp(argv[1], "help") == 0)
+	if (argc > 1 && text_is(argv[1], "help"))
 		return help_command(argc - 1, argv + 1);
 	for (int i = 0; argc > 1 && i < SUBCOMMAND_COUNT; i++)
-		if (strcmp(argv[1], subcommands[i].name) == 0)
+		if (text_is(argv[1], subcommands[i].name))
 			return subcommands[i].run(argc - 1, argv + 1);
 	for (int i = 2; i < argc; i++)
-		if ((strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) && help_misspelt(argv[1], true))
+		if ((text_is(argv[i], "--help") || text_is(argv[i], "-h")) && help_misspelt(argv[1], true))
 			return help_no_command(argv[1]);
 	MAKE(invocation.asked, (size_t)argc);     /* no more options than words */
 	int code = invocation.asked ? main_start(&invocation, argc, argv)

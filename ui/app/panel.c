@@ -45,7 +45,7 @@ static void panel_add_group(struct place *place, uint32_t *places, const char *n
 {
 	uint32_t title = (*places)++;
 	FOR_INT(i, KNOB_COUNT)
-		if (strcmp(knobs[i].group, name) == 0 && !stands_first((enum knob_id)i)) {
+		if (text_is(knobs[i].group, name) && !stands_first((enum knob_id)i)) {
 			place[title] = (struct place){ .title = true, .knob = (enum knob_id)i, .group = group };
 			place[(*places)++] = (struct place){ .knob = (enum knob_id)i, .group = group };
 		}
@@ -63,7 +63,7 @@ static uint32_t panel_find_places(struct place place[PLACES])
 	FOR_INT(i, KNOB_COUNT) {
 		bool known = false;
 		for (int g = 0; g < groups && !known; g++)
-			known = strcmp(group[g], knobs[i].group) == 0;
+			known = text_is(group[g], knobs[i].group);
 		if (!known && groups < GROUPS_MOST)
 			group[groups++] = knobs[i].group;
 	}
@@ -126,7 +126,7 @@ void panel_narrow(struct panel *panel, const char *text)
 		FOR_WHILE(i, places, best == NONE) {
 			const char *name = knobs[place[i].knob].name;
 			if (!place[i].title &&
-				(rank == 0 ? strcmp(name, text) == 0
+				(rank == 0 ? text_is(name, text)
 				: rank == 1 ? text_contains(name, text)
 				: matches(place[i].knob, text)))
 				best = i;

@@ -91,11 +91,11 @@ static int write_screen(const struct shot *shot, struct app *app, FILE *stream)
 		if (!app_draw(app, shot->width, shot->height, &x, &y))
 			return EXIT_LIMIT;
 	} while (session_previewing(app->session) || app_finding(app));
-	if (strcmp(shot->kind, "svg") == 0) {
+	if (text_is(shot->kind, "svg")) {
 		picture_svg(&app->frame, &app->palette, app->theme, x, y, stream);
 		return EXIT_FINE;
 	}
-	if (strcmp(shot->kind, "ansi") == 0) {
+	if (text_is(shot->kind, "ansi")) {
 		picture_ansi(&app->frame, &app->palette, stream);
 		return EXIT_FINE;
 	}
@@ -166,7 +166,7 @@ int screenshot_command(int argc, char **argv)
 bool screenshot_wanted(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--screen") == 0)
+		if (text_is(argv[i], "--screen"))
 			return true;
 	return false;
 }

@@ -1,5 +1,6 @@
 /* line_edit.c: editing UTF-8 text: the cursor never stands inside a character. */
 #include "line_edit.h"
+#include "src/base/words.h"
 
 void line_set(struct line_edit *line, const char *text)
 {
@@ -72,7 +73,7 @@ static void recall(struct line_edit *line, const struct history *history, uint32
 
 static bool line_edit_is(const char *name, const char *key, const char *other)
 {
-	return strcmp(name, key) == 0 || strcmp(name, other) == 0;
+	return text_is(name, key) || text_is(name, other);
 }
 
 bool line_key(struct line_edit *line, const struct key_press *key, const struct history *history)
@@ -80,15 +81,15 @@ bool line_key(struct line_edit *line, const struct key_press *key, const struct 
 	const char *name = key->name;
 	if (key->code >= ' ')
 		line_edit_insert(line, key->code);
-	else if (strcmp(name, "Backspace") == 0)
+	else if (text_is(name, "Backspace"))
 		erase(line, line_edit_before(line, line->cursor), line->cursor);
 	else if (line_edit_is(name, "Delete", "^D"))
 		erase(line, line->cursor, line_edit_after(line, line->cursor));
-	else if (strcmp(name, "^W") == 0)
+	else if (text_is(name, "^W"))
 		erase(line, word_before(line), line->cursor);
-	else if (strcmp(name, "^U") == 0)
+	else if (text_is(name, "^U"))
 		erase(line, 0, line->cursor);
-	else if (strcmp(name, "^K") == 0)
+	else if (text_is(name, "^K"))
 		erase(line, line->cursor, line->length);
 	else if (line_edit_is(name, "left", "^B"))
 		line->cursor = line_edit_before(line, line->cursor);
@@ -110,7 +111,7 @@ bool line_key(struct line_edit *line, const struct key_press *key, const struct 
 void history_add(struct history *history, const char *line)
 {
 	uint32_t newest = (history->next + HISTORY_LINES - 1) % HISTORY_LINES;
-	if (!*line || (history->count && strcmp(history->line[newest], line) == 0))
+	if (!*line || (history->count && text_is(history->line[newest], line)))
 		return;
 	snprintf(history->line[history->next], LINE_SIZE, "%s", line);
 	history->next = (history->next + 1) % HISTORY_LINES;

@@ -29,7 +29,7 @@ static enum status column_find(const char *word, enum column *column, struct err
 	struct nearest nearest = { .wanted = word };
 	FOR_INT(i, COLUMN_COUNT) {
 		*column = (enum column)i;
-		if (strcmp(columns[i].word, word) == 0)
+		if (text_is(columns[i].word, word))
 			return OK;
 		nearest_consider(&nearest, columns[i].word);
 	}
@@ -41,7 +41,7 @@ enum status column_list_read(struct column_set *set, const char *text, struct er
 {
 	struct column_set read = { .changed = true };
 	enum column column;
-	for (const char *at = text; strcmp(text, "usual") != 0; at++) {
+	for (const char *at = text; !text_is(text, "usual"); at++) {
 		size_t length = strcspn(at, ",");
 		char word[24];
 		PRINT_TO(word, "%.*s", (int)length, at);

@@ -34,7 +34,7 @@ static void draw_figure(struct frame *frame, int y, int width, const struct devi
 static void devices_figures_draw_header(struct frame *frame, int width, const struct model *model)
 {
 	const char *name = devices_figures_shown(model)->device.name;
-	frame_text(frame, 1, 0, NAME - 2, ROLE_TITLE, strcmp(name, "none") == 0 ? "no device: as an A100" : name);
+	frame_text(frame, 1, 0, NAME - 2, ROLE_TITLE, text_is(name, "none") ? "no device: as an A100" : name);
 	frame_right(frame, width >= COUNTED_END ? COUNTED_END : width, 0, ROLE_LABEL, "as counted");
 	if (width >= SHEET_END)
 		frame_right(frame, SHEET_END, 0, ROLE_LABEL, "data sheet");

@@ -14,13 +14,7 @@ void places_free(struct place_list *list)
 
 struct place_row { int64_t key; const char *name; uint32_t tensor; };
 
-static int devices_places_compare(const void *left, const void *right)
-{
-	const struct place_row *a = left, *b = right;
-	if (a->key != b->key)
-		return a->key < b->key ? 1 : -1;
-	return strcmp(a->name, b->name);
-}
+COMPARATOR(devices_places_compare, struct place_row, COMPARE(b->key, a->key, strcmp(a->name, b->name)))
 
 static int64_t bytes_here(const struct sharded *sharded, uint32_t tensor)
 {
@@ -31,7 +25,7 @@ static bool devices_places_make_rows(struct place_list *list, const struct model
 {
 	const struct sharded *sharded = model->plan->transformed->sharded;
 	const struct graph *graph = sharded->shared->graph;
-	if (list->row && !list->stale && list->serial == model->plan->serial && strcmp(list->filter, model->filter) == 0)
+	if (list->row && !list->stale && list->serial == model->plan->serial && text_is(list->filter, model->filter))
 		return true;
 	places_free(list);
 	list->rows = 0;

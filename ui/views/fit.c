@@ -62,9 +62,9 @@ static char *fit_name(const char *set, char *text, size_t size)
 	*text = '\0';
 	for (const char *at = set; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
 		PRINT_TO(word, "%.*s", (int)strcspn(at, " "), at);
-		const char *name = strncmp(word, "precision=", 10) == 0 || strncmp(word, "optimizer=", 10) == 0 ? word + 10 : word;
+		const char *name = text_begins(word, "precision=") || text_begins(word, "optimizer=") ? word + 10 : word;
 		FOR(i, COUNT_OF(names))
-			name = strcmp(word, names[i].set) == 0 ? names[i].name : name;
+			name = text_is(word, names[i].set) ? names[i].name : name;
 		bool pair = strchr(set, ' ');
 		if (*name)
 			words_add(&words, "%s%.*s", *text ? " + " : "", (int)strcspn(name, pair ? "," : ""), name);
@@ -231,7 +231,7 @@ static void fit_draw_held(struct frame *frame, struct holders *holders, const st
 		return;
 	FOR(i, holders->groups) { /* a unit stands where it begins */
 		char *bytes = BYTES(holders->group[i].bytes), *of = strchr(bytes, ' ');
-		bool same = of && strcmp(of, unit) == 0;
+		bool same = text_is(of, unit);
 		PRINT_TO(unit, "%s", of ? of : "");
 		if (same)
 			*of = '\0';

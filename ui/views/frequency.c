@@ -34,13 +34,8 @@ static int frequency_by_value(const void *left, const void *right)
 	return order ? order : (a->length > b->length) - (a->length < b->length);
 }
 
-static int frequency_by_bytes(const void *left, const void *right)
-{
-	const struct frequency_row *a = left, *b = right;
-	if (a->at_peak != b->at_peak)
-		return a->at_peak > b->at_peak ? -1 : 1;
-	return a->bytes != b->bytes ? (a->bytes > b->bytes ? -1 : 1) : frequency_by_value(left, right);
-}
+COMPARATOR(frequency_by_bytes, struct frequency_row,
+	COMPARE(b->at_peak, a->at_peak, COMPARE(b->bytes, a->bytes, frequency_by_value(a, b))))
 
 /* Rows of the same value become one. */
 static void join_equal(struct frequency *frequency)
@@ -101,7 +96,7 @@ bool frequency_count(
 	struct frequency *frequency, const struct plan *plan, const struct row_filter *filter, const char *text)
 {
 	const struct graph *graph = plan->graph;
-	if (frequency->row && frequency->serial == plan->serial && strcmp(frequency->filter, text) == 0)
+	if (frequency->row && frequency->serial == plan->serial && text_is(frequency->filter, text))
 		return true;
 	frequency_free(frequency);
 	MAKE(frequency->row, graph->storages + 1);

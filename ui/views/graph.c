@@ -39,7 +39,7 @@ static uint32_t count_parts(const struct graph *graph)
 	const char *before = "";
 	FOR(i, graph->ops) {
 		const char *path = graph->op[i].module;
-		if (strcmp(path, before) == 0)
+		if (text_is(path, before))
 			continue;
 		before = path;
 		parts += *path != '\0';

@@ -41,7 +41,7 @@ const char *holder_operator(const char *type, char text[40])
 {
 	const char *dot = strchr(type, '.'), *word = dot && strchr(dot + 1, '.') ? dot + 1 : type;
 	word += strspn(word, "_");
-	word += strncmp(word, "native_", 7) == 0 ? 7 : 0;
+	word += text_begins(word, "native_") ? 7 : 0;
 	snprintf(text, 40, "%.*s", (int)strcspn(word, "."), word);
 	return text;
 }
@@ -72,17 +72,9 @@ static uint64_t holder_alike(const struct plan *plan, uint32_t storage, enum ali
 			text_hash(holder_pattern(maker->module, module, sizeof module)));
 }
 
-static int holders_by_alike(const void *left, const void *right)
-{
-	const struct holder *a = left, *b = right;
-	return a->alike != b->alike ? (a->alike < b->alike ? -1 : 1) : a->first < b->first ? -1 : a->first > b->first;
-}
+COMPARATOR(holders_by_alike, struct holder, COMPARE(a->alike, b->alike, COMPARE(a->first, b->first, 0)))
 
-static int holders_by_bytes(const void *left, const void *right)
-{
-	const struct holder *a = left, *b = right;
-	return a->bytes != b->bytes ? (a->bytes > b->bytes ? -1 : 1) : a->first < b->first ? -1 : a->first > b->first;
-}
+COMPARATOR(holders_by_bytes, struct holder, COMPARE(b->bytes, a->bytes, COMPARE(a->first, b->first, 0)))
 
 static void holders_join(struct holders *holders)
 {

@@ -3,13 +3,7 @@
 
 struct sortable { int64_t key; uint32_t id; };
 
-static int by_key(const void *left, const void *right)
-{
-	const struct sortable *a = left, *b = right;
-	if (a->key != b->key)
-		return a->key < b->key ? -1 : 1;
-	return a->id < b->id ? -1 : a->id > b->id;
-}
+COMPARATOR(by_key, struct sortable, COMPARE(a->key, b->key, COMPARE(a->id, b->id, 0)))
 
 /* Items of the layout that are there, in ascending order of sign * of[item]. */
 static uint32_t *sorted(struct plan_index *index, const int64_t *of, int sign)

@@ -84,7 +84,7 @@ static bool row_filter_in_order(const char *text, const char *letters)
 static bool row_filter_fits(const struct filter_word *word, const char *text)
 {
 	switch (word->how) {
-	case WORD_WHOLE: return strcmp(text, word->text) == 0;
+	case WORD_WHOLE: return text_is(text, word->text);
 	case WORD_FUZZY: return row_filter_in_order(text, word->text);
 	case WORD_REGEX: return regexec(&word->regex, text, 0, NULL, 0) == 0;
 	default: return text_contains(text, word->text);

@@ -44,13 +44,7 @@ static uint64_t schedule_visit(struct taken *taken, uint32_t from, uint32_t to, 
 
 struct sized { int64_t bytes; uint32_t item; };
 
-static int schedule_largest_first(const void *left, const void *right)
-{
-	const struct sized *a = left, *b = right;
-	if (a->bytes != b->bytes)
-		return a->bytes > b->bytes ? -1 : 1;
-	return a->item < b->item ? -1 : a->item > b->item;
-}
+COMPARATOR(schedule_largest_first, struct sized, COMPARE(b->bytes, a->bytes, COMPARE(a->item, b->item, 0)))
 
 static enum status assign_lanes(struct order_schedule *schedule)
 {
@@ -200,7 +194,7 @@ static void tell_move(const struct order_schedule *schedule, const struct plan *
 		: largest_gained(problem, before, at, after, other);
 	char change[120];
 	int64_t difference = schedule->peak - was->peak;
-	if (strcmp(from, to) != 0)
+	if (!text_is(from, to))
 		PRINT_TO(change, "peak %s -> %s", from, to);
 	else
 		PRINT_TO(change, "the peak %s by %s, rounded it stays %s", rose ? "rises" : "falls",
@@ -320,15 +314,8 @@ uint32_t schedule_freed(const struct order_schedule *schedule, uint32_t position
 	return collect_freed(schedule, schedule->order[position], position, list, &bytes);
 }
 
-static int least_first(const void *left, const void *right)
-{
-	const struct candidate *a = left, *b = right;
-	if (a->during != b->during)
-		return a->during < b->during ? -1 : 1;
-	if (a->after != b->after)
-		return a->after < b->after ? -1 : 1;
-	return a->op < b->op ? -1 : a->op > b->op;
-}
+COMPARATOR(least_first, struct candidate,
+	COMPARE(a->during, b->during, COMPARE(a->after, b->after, COMPARE(a->op, b->op, 0))))
 
 uint32_t schedule_ready(const struct order_schedule *schedule, uint32_t position, struct candidate *list)
 {

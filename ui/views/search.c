@@ -54,7 +54,7 @@ static enum search_part search_part_of(const struct config_rows *list, const str
 static bool search_make_rows(struct config_rows *list, const struct model *model)
 {
 	const struct config_list *all = &model->ranking->list;
-	bool known = list->row && strcmp(list->filter, model->filter) == 0, first = !known || list->selected == 0;
+	bool known = list->row && text_is(list->filter, model->filter), first = !known || list->selected == 0;
 	if (known && list->of == model->ranking->serial)
 		return true;
 	search_free(list);

@@ -40,13 +40,12 @@ struct sortable {
 	uint32_t id;
 };
 
+/* By text where both have one. */
 static int tensors_compare(const void *left, const void *right)
 {
 	const struct sortable *a = left, *b = right;
 	int order = a->text && b->text ? strcmp(a->text, b->text) : 0;
-	if (order == 0)
-		order = a->key < b->key ? -1 : a->key > b->key;
-	return order ? order : a->id < b->id ? -1 : a->id > b->id;
+	return order ? order : COMPARE(a->key, b->key, COMPARE(a->id, b->id, 0));
 }
 
 static bool tensors_passes(
@@ -78,7 +77,7 @@ static bool tensors_make_rows(struct tensors *tensors, const struct model *model
 {
 	const struct plan *plan = model->plan;
 	uint32_t n = plan->graph->tensors, rows = 0;
-	if (tensors->row && !tensors->stale && tensors->serial == plan->serial && strcmp(tensors->filter, model->filter) == 0)
+	if (tensors->row && !tensors->stale && tensors->serial == plan->serial && text_is(tensors->filter, model->filter))
 		return true;
 	mem_free(tensors->row);
 	MAKE(tensors->row, n);
@@ -160,7 +159,7 @@ static int draw_whole_name(struct frame *frame, int y, const struct graph *graph
 {
 	FOR_INT(i, layout->count)
 		if (layout->column[i] == COLUMN_NAME && text_cells(tensor->name) > layout->width[i] &&
-			(tensor->writer == NONE || strcmp(tensor->name, graph->op[tensor->writer].name) != 0))
+			(tensor->writer == NONE || !text_is(tensor->name, graph->op[tensor->writer].name)))
 			return frame_name(frame, 0, y, frame->window.width, ROLE_TEXT, tensor->name) + 2;
 	return 0;
 }

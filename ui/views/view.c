@@ -361,7 +361,7 @@ void view_command_line(
 	words_add(&words, "tidemark %s ", what);
 	words_add_quoted(&words, *model->path ? model->path : "-");
 	words_add(&words, "%s", config_set_text(scenario, TEXT(2000)));
-	FOR_WHILE(i, scenario->pins, strcmp(what, "search") != 0)
+	FOR_WHILE(i, scenario->pins, !text_is(what, "search"))
 		if (scenario->pin[i].kind != PIN_RERUN) { /* recompute=ops has said it */
 			words_add(&words, " --pin ");
 			words_add_quoted(&words, pin_text(&scenario->pin[i], TEXT(2000)));

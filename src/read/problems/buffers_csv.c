@@ -142,11 +142,7 @@ static enum status buffers_csv_allocate(struct reader *reader, uint32_t rows)
 
 /* ---- gaps ---- */
 
-static int compare_gaps(const void *left, const void *right)
-{
-	const struct piece *a = left, *b = right;
-	return a->lower < b->lower ? -1 : a->lower > b->lower;
-}
+COMPARATOR(compare_gaps, struct piece, COMPARE(a->lower, b->lower, 0))
 
 static enum status add_piece(struct reader *reader, struct piece piece)
 {

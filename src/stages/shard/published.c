@@ -11,11 +11,7 @@
 
 #define PUBLISHED_WORK 400000  /* ops of all meshes together */
 
-static int published_by_cost(const void *a, const void *b)
-{
-	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-	return left < right ? -1 : left > right;
-}
+COMPARATOR(published_by_cost, int64_t, COMPARE(*a, *b, 0))
 
 /* What a strategy itself looked at: of more than there is room for, what it chose and the cheapest. */
 static enum status published_add_found(struct shard_job *job, const struct sharding_report *report)
