@@ -447,7 +447,6 @@ static const char *const overhead_helps[] = {
 	"short-lived tensors (on)", "statistics of norms (on)", "parameters of one dim (on)",
 	"ZeRO-3's gathered parameters, two blocks (on)",
 	"a weight gradient for every shape stays allocated, as in Transformer Engine (off)",
-	"of a backward pass hides gradients (80%)",
 	"share of the collectives inside layers that overlaps with matmuls: Megatron's tp_comm_overlap, async TP (0)",
 	"share of a forward pass that overlaps with the gathers of updated parameters: Megatron's overlap_param_gather (0)"
 };

@@ -1,44 +1,62 @@
 /* ranking.c: configurations in the order in which they are shown. */
 
+#include "solver/base/sort.h"
 #include "config_search.h"
 #include "src/decide/decide.h"
 
-/* What entries are ranked by; they are large. */
-struct ranked { struct outcome outcome; const struct config_entry *entry; bool fits; };
-
-static struct ranked ranked_of(const struct config_entry *entry)
+/* What fits by time, then memory; what doesn't by memory, then time. */
+static int64_t ranked_by(const struct config_entry *entry, bool first)
 {
-	return (struct ranked) { { entry->result.worst.total, entry->result.time }, entry, entry->fits };
+	return entry->fits == first ? entry->result.time : entry->result.worst.total;
 }
 
-static int by_rank(const void *left, const void *right)
+static bool is_ranked(const struct config_entry *a, const struct config_entry *b)
 {
-	const struct ranked *a = left, *b = right;
-	const struct goal goal = { a->fits ? GOAL_FASTEST : GOAL_SMALLEST, -1 };
-	int order = outcome_order(&goal, &a->outcome, &b->outcome);
-	return order ? order : memcmp(&a->entry->config, &b->entry->config, sizeof a->entry->config);
+	int64_t left = ranked_by(a, true), right = ranked_by(b, true);
+	if (left == right) {
+		left = ranked_by(a, false);
+		right = ranked_by(b, false);
+	}
+	return left < right || (left == right && memcmp(&a->config, &b->config, sizeof a->config) <= 0);
 }
 
-/* Entries that all fit, or don't. Mostly they are ranked but for a few. */
+/* Where each of the entries goes: rank [count]. Equal ones by their choices, one by one: they are few. */
+static enum status find_ranks(const struct config_entry *entry, uint32_t count, struct keyed *rank)
+{
+	FOR(i, count)
+		rank[i] = (struct keyed) { ranked_by(&entry[i], false), i, 0 };
+	NEED(sort_keyed(rank, count));
+	FOR(i, count)
+		rank[i].key = ranked_by(&entry[rank[i].item], true);
+	NEED(sort_keyed(rank, count));
+	FOR(i, count) {
+		struct keyed moved = rank[i];
+		uint32_t at = i;
+		for (; at > 0 && rank[at - 1].key == moved.key && !is_ranked(&entry[rank[at - 1].item], &entry[moved.item]); at--)
+			rank[at] = rank[at - 1];
+		rank[at] = moved;
+	}
+	return OK;
+}
+
+/* Entries that all fit, or don't. Mostly they are ranked but for a few. They are large: around each cycle of moves. */
 static enum status sort_by_rank(struct config_entry *entry, uint32_t count)
 {
-	HELD struct ranked *MAKE(ranked, (size_t)count + 1);
-	NEED(ranked);
-	bool sorted = true;
-	FOR(i, count) {
-		ranked[i] = ranked_of(&entry[i]);
-		sorted &= i == 0 || by_rank(&ranked[i - 1], &ranked[i]) <= 0;
-	}
-	if (sorted)
+	HELD struct keyed *MAKE(rank, (size_t)count + 1);
+	NEED(rank);
+	uint32_t sorted = 1;
+	while (sorted < count && is_ranked(&entry[sorted - 1], &entry[sorted]))
+		sorted++;
+	if (sorted >= count)
 		return OK;
-	qsort(ranked, count, sizeof *ranked, by_rank);
-	FOR(i, count) {    /* around each cycle of moves */
-		if (ranked[i].entry == NULL)
+	TRY(find_ranks(entry, count, rank));
+	FOR(i, count) {
+		if (rank[i].item == NONE)
 			continue;
 		struct config_entry first = entry[i];
 		for (uint32_t to = i; to != NONE;) {
-			uint32_t from = (uint32_t)(ranked[to].entry - entry);
-			ranked[to].entry = NULL;
+			uint32_t from = rank[to].item;
+			rank[to].item = NONE;
 			entry[to] = from == i ? first : entry[from];
 			to = from == i ? NONE : from;
 		}
@@ -77,7 +95,7 @@ static enum status find_leaders(struct config_list *list)
 	NEED(lead);
 	FOR(set, list->leading)
 		lead[set] = list->entry[leader[set]];
-	for (uint32_t i = list->fitting, at = i; i-- > 0;)
+	for (uint32_t i = leader[list->leading - 1] + 1, at = i; i-- > 0;)
 		if (!list->entry[i].leads)
 			list->entry[--at] = list->entry[i];
 	COPY(list->entry, lead, list->leading);
