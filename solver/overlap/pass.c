@@ -137,8 +137,11 @@ static bool pass_is_done(const struct passing *passing, uint32_t op)
  * behind it does. */
 static int64_t other_use(const struct passing *passing, uint32_t item, uint32_t op, uint32_t to)
 {
+	const struct csr *users = &passing->problem->users;
 	int64_t last = -1;
-	FOR_ITEMS(user, &passing->problem->users, item) {
+	/* backwards: of what all layers use the last one mostly needs it behind `to` */
+	for (uint32_t i = users->start[item + 1]; i-- > users->start[item];) {
+		uint32_t user = users->item[i];
 		if (user == op || pass_is_done(passing, user))
 			continue;
 		if (passing->slot[user] > to)
