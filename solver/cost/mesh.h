@@ -58,3 +58,12 @@ int64_t collective_time(const struct mesh_axis *axis, enum collective_kind colle
 /* The bytes that both take for a collective that makes a local tensor of `to` bytes from one of `from`: of unequal
  * pieces every one counts as the largest. */
 int64_t collective_of(const struct mesh_axis *axis, enum collective_kind collective, int64_t from, int64_t to);
+
+/* The axis of that name, or NONE. */
+static inline uint32_t mesh_axis_named(const struct mesh *mesh, const char *name)
+{
+	FOR(a, mesh->axes)
+		if (strcmp(mesh->axis[a].name, name) == 0)
+			return a;
+	return NONE;
+}

@@ -174,10 +174,14 @@ struct costing {
 	const struct block_work *work;
 	const struct machine *machine;
 	struct reshard_memo memo;
-	uint32_t context, experts;
+	uint32_t context, experts, data; /* axes of the mesh, or NONE */
 	struct block_cost *cost;
 	struct placement *gathered;   /* [GATHERINGS * tensors] the last placement that these ops got a tensor in */
 	bool *seen;                   /* [GATHERINGS * tensors] */
+	int64_t *there;               /* [GATHERINGS * tensors] when these ops have it so */
+	int64_t *made;                /* [tensors] when it is there as its op leaves it */
+	int64_t free[MESH_AXES];      /* when the stream of an axis is */
+	int64_t begun, now;           /* when the op computed last began, and ended */
 	int64_t *bytes;               /* [storages] of a device's share */
 	struct update_times *update;  /* [UPDATE_KINDS] the last one found, by a hash; share 0: none */
 };
@@ -256,8 +260,8 @@ static bool sums_input(const struct costing *costing, uint32_t tensor)
 }
 
 /* Picoseconds of the collectives that bring an op's operands to where it needs them; of these, sums of gradients of
- * inputs, and what the first part of a split backward pass gathers. */
-struct links { int64_t all, summed, input; };
+ * inputs, what the first part of a split backward pass gathers, and what it sends itself; when it has its operands. */
+struct links { int64_t all, summed, input, ready, inside; };
 
 /* Shards that become summands: no collective does. */
 static bool makes_summands(const struct mesh *mesh, struct placement from, struct placement to)
@@ -266,6 +270,17 @@ static bool makes_summands(const struct mesh *mesh, struct placement from, struc
 	FOR(a, mesh->axes)
 		makes |= from.on[a] >= 0 && to.on[a] == PLACE_PARTIAL;
 	return makes;
+}
+
+/* A collective has its place behind the op that makes a sum, or before the first reader, and begins no earlier than the
+ * op computed last before that (device_graph.h, step_time.h). axis: the first along which it moves. */
+static int64_t carry_out(struct costing *costing, uint32_t tensor, uint32_t axis, int64_t takes)
+{
+	bool sums = false;
+	FOR(a, costing->sharding->mesh.axes)
+		sums |= costing->sharding->produced[tensor].on[a] == PLACE_PARTIAL;
+	int64_t begin = larger_of(costing->made[tensor], sums ? 0 : costing->begun);
+	return costing->free[axis] = larger_of(begin, costing->free[axis]) + takes;
 }
 
 /* Readers of one pass share what was gathered. */
@@ -278,39 +293,58 @@ static enum status block_costs_link_time(struct costing *costing, uint32_t op, s
 		uint32_t tensor = graph->reads.item[i], readers = backward ? GATHERED_BACKWARD : GATHERED_FORWARD;
 		struct placement needed = sharding->needed[i];
 		const struct reshard *reshard;
-		if (placement_equal(needed, sharding->produced[tensor]) || gathered_by(costing, tensor, needed, readers) ||
+		uint32_t axis = 0;
+		links->ready = larger_of(links->ready, costing->made[tensor]);
+		while (axis < sharding->mesh.axes && needed.on[axis] == sharding->produced[tensor].on[axis])
+			axis++;
+		if (axis == sharding->mesh.axes || axis == costing->data ||
 			makes_summands(&sharding->mesh, sharding->produced[tensor], needed))
 			continue;
-		if (backward && kept_moved(costing, tensor, needed))
+		int64_t *there = &costing->there[gathering(costing, tensor, readers)];
+		bool moved = !gathered_by(costing, tensor, needed, readers);
+		if (moved && backward && kept_moved(costing, tensor, needed))
 			continue;
-		enum status status = reshard_memo_find(&costing->memo, tensor, sharding->produced[tensor], needed, &reshard);
+		enum status status = moved
+			? reshard_memo_find(&costing->memo, tensor, sharding->produced[tensor], needed, &reshard) : INFEASIBLE;
 		if (status == NO_MEMORY)
 			return status;
-		if (status != OK)
-			continue;
-		gather_for(costing, tensor, needed, readers);
-		links->all += reshard->time;
-		links->summed += sums_input(costing, tensor) ? reshard->time : 0;
-		links->input += gathered_by(costing, tensor, needed, GATHERED_INPUT) ? reshard->time : 0;
+		if (status == OK) {
+			gather_for(costing, tensor, needed, readers);
+			*there = carry_out(costing, tensor, axis, reshard->time);
+			links->all += reshard->time;
+			links->summed += sums_input(costing, tensor) ? reshard->time : 0;
+			links->input += gathered_by(costing, tensor, needed, GATHERED_INPUT) ? reshard->time : 0;
+		}
+		links->ready = larger_of(links->ready, *there);
 	}
-	links->all += op_inside_time(costing->units, &sharding->mesh, op, sharding->split[op], NULL, NULL);
+	links->inside = op_inside_time(costing->units, &sharding->mesh, op, sharding->split[op], NULL, NULL);
+	links->all += links->inside;
 	return OK;
 }
 
+/* Program order on streams. */
 static enum status add_times(struct costing *costing)
 {
 	const struct graph *graph = costing->units->graph;
 	FOR(op, graph->ops) {
 		struct block_cost *cost = &costing->cost[costing->blocks->of[op]];
-		bool forward = graph->op[op].phase == PHASE_FORWARD;
+		bool forward = graph->op[op].phase == PHASE_FORWARD, view = costing->work->op[op].view;
 		struct links links = { 0 };
 		if (graph->op[op].phase == PHASE_UPDATE)
 			continue;
 		TRY(block_costs_link_time(costing, op, &links));
-		int64_t time = op_time(costing, op) + links.all;
-		*(forward ? &cost->forward : &cost->backward) += time;
-		*(forward ? &cost->forward_link : &cost->backward_link) += links.all;
-		cost->weight += costing->work->weight[op] ? time - links.input : 0;
+		int64_t time = op_time(costing, op), waits = view ? 0 : larger_of(0, links.ready - costing->now),
+				made;
+		costing->begun = view ? costing->begun : costing->now + waits;
+		costing->now += view ? 0 : waits + time;
+		made = (view ? larger_of(links.ready, costing->begun) : costing->now) + links.inside;
+		FOR_ITEMS(written, &graph->writes, op)
+			costing->made[written] = made;
+		*(forward ? &cost->forward : &cost->backward) += waits + time;
+		*(forward ? &cost->forward_link : &cost->backward_link) += waits;
+		cost->carried[!forward] += links.all;
+		cost->beside += forward ? 0 : links.all - waits;
+		cost->weight += costing->work->weight[op] ? time + links.all - links.input : 0;
 		cost->weight_link += costing->work->weight[op] ? links.all - links.input : 0;
 		cost->summed += links.summed;
 	}
@@ -432,7 +466,20 @@ static uint32_t block_costs_class_of(const struct costing *costing, uint32_t ten
 	return class;
 }
 
-/* Views that say the same are gathered once in a pass. */
+/* What a tensor views whole. */
+static uint32_t views_whole(const struct graph *graph, uint32_t tensor)
+{
+	for (uint32_t writer; (writer = graph->tensor[tensor].writer) != NONE; ) {
+		uint32_t from = csr_length(&graph->reads, writer) == 1 ? graph->reads.item[graph->reads.start[writer]] : NONE;
+		if (from == NONE || graph->tensor[from].storage != graph->tensor[tensor].storage ||
+			block_costs_elements_of(graph, from) != block_costs_elements_of(graph, tensor))
+			break;
+		tensor = from;
+	}
+	return tensor;
+}
+
+/* Views of the same are gathered once in a pass. */
 static void block_costs_add_reads(struct costing *costing, uint32_t *block_of)
 {
 	const struct graph *graph = costing->units->graph;
@@ -445,7 +492,7 @@ static void block_costs_add_reads(struct costing *costing, uint32_t *block_of)
 		if (graph->op[op].phase == PHASE_UPDATE || costing->work->op[op].view)
 			continue;
 		FOR_ITEMS(read, &graph->reads, op) {
-			uint32_t tensor = op_canonical(graph, costing->work->twin, read), s = graph->tensor[tensor].storage;
+			uint32_t tensor = views_whole(graph, read), s = graph->tensor[tensor].storage;
 			if (graph->storage[s].kind != KIND_PARAMETER || graph->storage[s].allocator != NONE ||
 				block_of[2 * (size_t)tensor + backward] == block)
 				continue;
@@ -459,15 +506,19 @@ static void block_costs_add_reads(struct costing *costing, uint32_t *block_of)
 
 /* Bytes at a moment. */
 struct moment {
-	int64_t live, parts, weights;
-}; /* of live: parts of gradients, and what is made for gradients of weights */
+	int64_t live, parts, weights; /* of live: parts of gradients, and what is made for gradients of weights */
+	int64_t later;                /* what ended with gradients of weights of the block, which wait in a split pass */
+	uint32_t block;
+};
 
-static void raise_working(struct block_working *working, int64_t live, int64_t parts, int64_t written, int64_t read)
+static void raise_working(
+	struct block_working *working, int64_t live, int64_t parts, int64_t own, int64_t written, int64_t read)
 {
-	FOR_INT(summed, 2)
+	FOR_INT(kind, ALIVE_KINDS)
 		FOR_INT(gathered, 2) {
-			int64_t bytes = live - (summed ? parts : 0) + (summed || gathered ? written : 0) + (gathered ? read : 0);
-			working->most[summed][gathered] = larger_of(working->most[summed][gathered], bytes);
+			int64_t bytes = live - (kind == ALIVE_SUMMED ? parts : 0) + (kind == ALIVE_OWN ? own : 0) +
+				(kind == ALIVE_SUMMED || kind == ALIVE_SHARDED ? written : 0) + (gathered ? read : 0);
+			working->most[kind][gathered] = larger_of(working->most[kind][gathered], bytes);
 		}
 }
 
@@ -490,6 +541,8 @@ static int64_t uncast_bytes(const struct costing *costing, uint32_t s)
 static void change_live(const struct costing *costing, uint32_t op, bool after, struct moment *now)
 {
 	const struct graph *graph = costing->units->graph;
+	now->later = now->block == costing->blocks->of[op] ? now->later : 0;
+	now->block = costing->blocks->of[op];
 	FOR_ITEMS(s, &graph->touches, op) {
 		uint32_t maker = graph->storage[s].allocator;
 		if (maker == NONE || graph->storage[s].persistent)
@@ -505,31 +558,77 @@ static void change_live(const struct costing *costing, uint32_t op, bool after, 
 		now->live += bytes;
 		now->parts += costing->work->part[s] ? bytes : 0;
 		now->weights += costing->work->weight[maker] && !costing->work->part[s] ? bytes : 0;
+		now->later -= after && costing->work->weight[op] && !costing->work->weight[maker] ? bytes : 0;
 	}
+}
+
+/* What is gathered of a storage in one pass, the most, for ops from the first to the last one. */
+struct copy { int64_t bytes; uint32_t first, last; bool there; };
+
+/* Parameters are gathered for reads (struct block_reads). */
+static void find_copies(const struct costing *costing, struct copy *copies)
+{
+	const struct graph *graph = costing->units->graph;
+	for (uint32_t op = 0; op < graph->ops && costing->sharding->mesh.axes > 0; op++)
+		FOR_ROW(i, &graph->reads, op) {
+			uint32_t tensor = graph->reads.item[i], s = graph->tensor[tensor].storage;
+			struct copy *copy = &copies[2 * (size_t)s + (graph->op[op].phase == PHASE_BACKWARD)];
+			if (graph->op[op].phase == PHASE_UPDATE || costing->work->op[op].view || graph->storage[s].persistent)
+				continue;
+			double share = (double)block_costs_bytes_at(costing, tensor, costing->sharding->needed[i]) /
+				(double)graph->tensor[tensor].bytes;
+			int64_t bytes = (int64_t)(share * (double)SMALLER(graph->tensor[tensor].bytes, graph->storage[s].bytes));
+			if (!(share * (double)graph->storage[s].bytes > 1.01 * (double)costing->bytes[s]))
+				continue;
+			copy->first = copy->bytes == 0 ? op : copy->first;
+			copy->last = op;
+			copy->bytes = larger_of(copy->bytes, bytes);
+		}
+}
+
+/* Bytes of copies that come with an op or end behind it. */
+static int64_t copies_at(const struct costing *costing, struct copy *copies, uint32_t op, bool after)
+{
+	const struct graph *graph = costing->units->graph;
+	int64_t bytes = 0;
+	FOR_ITEMS(read, &graph->reads, op) {
+		struct copy *copy =
+			&copies[2 * (size_t)graph->tensor[read].storage + (graph->op[op].phase == PHASE_BACKWARD)];
+		if (copy->bytes == 0 || copy->there != after || (after ? copy->last : copy->first) != op)
+			continue;
+		copy->there = !after;
+		bytes += after ? -copy->bytes : copy->bytes;
+	}
+	return bytes;
 }
 
 /* Walks through the forward and backward ops in program order with what is alive but no gradient of parameters, beside
  * all that is saved up to the block. */
-static void add_working(struct costing *costing, int64_t *saved_until)
+static void add_working(struct costing *costing, int64_t *saved_until, struct copy *copies)
 {
 	const struct graph *graph = costing->units->graph;
 	static const int64_t never = INT64_MIN /
 		4; /* of a block in which nothing works: below all that is, and may be added to */
-	const struct block_working none = { { { never, never }, { never, never } } };
+	const struct block_working none = { { { never, never }, { never, never }, { never, never }, { never, never } } };
 	struct moment now = { 0 };
 	FOR(b, costing->blocks->blocks) {
 		saved_until[b] = (b > 0 ? saved_until[b - 1] : 0) + costing->cost[b].saved;
 		costing->cost[b].both = costing->cost[b].input = none;
 		costing->cost[b].whole = never;
 	}
+	find_copies(costing, copies);
 	FOR(op, graph->ops) {
 		struct block_cost *cost = &costing->cost[costing->blocks->of[op]];
 		int64_t written, read, part = now.parts;
 		if (graph->op[op].phase == PHASE_UPDATE)
 			continue;
 		passing(costing, op, &written, &read);
+		cost->own += written;
 		FOR_INT(after, 2) {
+			now.live += after ? 0 : copies_at(costing, copies, op, false);
 			change_live(costing, op, after, &now);
+			if (after)
+				now.live += copies_at(costing, copies, op, true);
 			if (costing->work->op[op].view)    /* of a parameter, it may stand far from its block */
 				continue;
 			const struct sharding *sharding = costing->sharding;
@@ -537,11 +636,11 @@ static void add_working(struct costing *costing, int64_t *saved_until)
 					beside = now.live + scratch - saved_until[costing->blocks->of[op]],
 					waiting = SMALLER(part, now.parts); /* its own part is there */
 			cost->whole = larger_of(cost->whole, beside + cost->made);
-			raise_working(&cost->both, beside, waiting, after ? 0 : written, after ? 0 : read);
+			raise_working(&cost->both, beside, waiting, cost->own, after ? 0 : written, after ? 0 : read);
 			if (costing->work->weight[op])
 				cost->weights = larger_of(cost->weights, now.weights + now.parts - waiting + (after ? 0 : written));
 			else
-				raise_working(&cost->input, beside, waiting, after ? 0 : written, after ? 0 : read);
+				raise_working(&cost->input, beside + now.later, waiting, 0, after ? 0 : written, after ? 0 : read);
 		}
 	}
 }
@@ -674,20 +773,25 @@ static void block_costs_add_states(struct costing *costing)
 }
 
 enum status block_costs_find(const struct units *units, const struct sharding *sharding, const struct blocks *blocks,
-	const struct block_work *work, const struct machine *machine, uint32_t context, uint32_t experts,
-	struct block_cost *cost)
+	const struct block_work *work, const struct machine *machine, struct block_cost *cost)
 {
 	const struct graph *graph = units->graph;
+	const struct mesh *mesh = &sharding->mesh;
 	OWN(arena) arena = { 0 };
 	struct costing costing = { .units = units, .sharding = sharding, .blocks = blocks, .work = work, .machine = machine,
-		.context = context, .experts = experts, .cost = cost };
+		.context = mesh_axis_named(mesh, "cp"), .experts = mesh_axis_named(mesh, "ep"),
+		.data = mesh_axis_named(mesh, "dp"), .cost = cost };
 	ROOM(&arena, costing.gathered, GATHERINGS * (size_t)graph->tensors);
 	ROOM(&arena, costing.seen, GATHERINGS * (size_t)graph->tensors);
+	ROOM(&arena, costing.there, (GATHERINGS + 1) * (size_t)graph->tensors);
 	ROOM(&arena, costing.bytes, graph->storages);
 	ROOM(&arena, costing.update, UPDATE_KINDS);
 	uint32_t *block_of = arena_alloc(&arena, 2 * (size_t)graph->tensors, sizeof *block_of);
 	int64_t *saved_until = arena_alloc(&arena, blocks->blocks, sizeof *saved_until);
-	NEED(costing.gathered && costing.seen && costing.bytes && costing.update && block_of && saved_until);
+	struct copy *copies = arena_alloc(&arena, 2 * (size_t)graph->storages, sizeof *copies);
+	NEED(costing.gathered && costing.seen && costing.there && costing.bytes && costing.update && block_of &&
+		saved_until && copies);
+	costing.made = costing.there + GATHERINGS * (size_t)graph->tensors;
 	FOR(s, graph->storages) {
 		uint32_t root = graph->storage[s].root;
 		costing.bytes[s] = block_costs_bytes_at(&costing, root, sharding->produced[root]);
@@ -701,7 +805,7 @@ enum status block_costs_find(const struct units *units, const struct sharding *s
 	add_saved(&costing);
 	find_input_gathers(&costing);
 	add_between(&costing);
-	add_working(&costing, saved_until);
+	add_working(&costing, saved_until, copies);
 	block_costs_add_reads(&costing, block_of);
 	block_costs_add_states(&costing);
 	enum status status = reshard_memo_begin(&costing.memo, units, &sharding->mesh);

@@ -20,21 +20,24 @@ struct block_states {
 };
 
 /* The most bytes alive in program order beside what is saved up to here, states and gradients; may be below 0.
- * most[s][g]: s: with the gradients that an op writes, which are added to sums at once; g: with the parameters that it
- * reads and the gradients that it writes, whole over all that share states. */
-struct block_working { int64_t most[2][2]; };
+ * most[k][g]: k: without gradients; with those that an op writes, which are added to sums at once; the same where parts
+ * wait for each other, as they are cut into shards; with all that the block has made. g: with the parameters that it
+ * reads, whole over all that share states. */
+enum { ALIVE_BARE, ALIVE_SUMMED, ALIVE_SHARDED, ALIVE_OWN, ALIVE_KINDS };
+struct block_working { int64_t most[ALIVE_KINDS][2]; };
 
 /* All-reduces inside ops that a data axis makes: not counted in forward and backward. */
 struct block_across { int64_t bytes; uint32_t count; };
 
 struct block_cost {
 	int64_t forward, backward;       /* picoseconds of ops and collectives; backward includes what is computed again */
-	int64_t forward_link, backward_link; /* of these, collectives */
+	int64_t forward_link, backward_link; /* of these, what waits for collectives */
+	int64_t carried[2];              /* collectives of the forward and of the backward pass, hidden or not */
 	int64_t weight;                  /* of backward, what only makes gradients of weights */
 	int64_t weight_link;             /* of that, collectives */
 	int64_t summed;                  /* of backward_link, sums of gradients of inputs */
-	int64_t beside; /* of such sums what is not in backward, because gradients of weights hide it: for those who know; 0
-					   here */
+	int64_t beside; /* of collectives what is not in backward, because computation hides it that runs later where the
+					   backward pass is split */
 	struct block_across across[2]; /* of the forward pass, of the backward pass; for those who know of a data axis
 									  beside the sharding's; 0 here */
 	int64_t flops;                   /* of forward and backward ops, what is computed again included */
@@ -47,7 +50,8 @@ struct block_cost {
 						split; what both parts gather stays whole */
 	struct block_working both;       /* of the whole backward pass, and the forward pass */
 	struct block_working input;      /* without what only makes gradients of weights */
-	int64_t whole, made; /* both.most[0][0] with its gradients of weights, whole, as they were made; all of these */
+	int64_t whole, made, own; /* both.most[0][0] with its gradients of weights, whole, as they were made; all of these; all
+										 of them */
 	int64_t weights;                 /* the most bytes that making gradients of weights takes beside what it reads */
 	int64_t update_transient;        /* the most bytes that an op of the update takes beside states and gradients */
 	int64_t send;                    /* bytes that go to the next block */
@@ -80,12 +84,11 @@ struct block_work {
 enum status block_work_find(const struct graph *graph, const struct blocks *blocks, const struct rules *rules,
 	struct arena *arena, struct block_work *work);
 
-/* Costs of all blocks into cost[blocks->blocks]. Gradients are reduced over the mesh's batch axes once a step, which is
- * not counted here. context, experts: those axes of the mesh or NONE. OK or NO_MEMORY. O(size) and a search for each
- * tensor that changes placement. */
+/* Costs of all blocks into cost[blocks->blocks], without collectives over an axis of the mesh named dp. Axes named cp
+ * and ep are those of context and experts. OK or NO_MEMORY. O(size) and a search for each tensor that changes
+ * placement. */
 enum status block_costs_find(const struct units *units, const struct sharding *sharding, const struct blocks *blocks,
-	const struct block_work *work, const struct machine *machine, uint32_t context, uint32_t experts,
-	struct block_cost *cost);
+	const struct block_work *work, const struct machine *machine, struct block_cost *cost);
 
 /* weights: which ops of a backward pass only make gradients of parameters.
  *

@@ -29,11 +29,11 @@ static void configuration_add_states(
 	}
 }
 
-static int64_t configuration_reads_of(const struct block_reads *reads)
+static int64_t configuration_reads_of(const struct config *config, const struct block_reads *reads)
 {
 	int64_t sum = 0;
 	FOR(class, STATE_CLASSES)
-		sum += reads->bytes[class];
+		sum += config_shards(config, class) > 1 ? reads->bytes[class] : 0;
 	return sum;
 }
 
@@ -596,9 +596,19 @@ void config_hide(const struct overheads *overheads, struct block_cost *cost, uin
 	for (uint32_t b = 0, inside = overheads->inside; b < blocks; b++) {
 		hide(&cost[b].forward, &cost[b].forward_link, inside);
 		hide(&cost[b].backward, &cost[b].backward_link, inside);
+		FOR_INT(pass, 2)
+			cost[b].carried[pass] -= cost[b].carried[pass] / 1000 * inside;
 		hide(&cost[b].weight, &cost[b].weight_link, inside);
-		cost[b].beside = cost[b].summed / 1000 * inside;
+		cost[b].beside = larger_of(cost[b].beside, cost[b].summed / 1000 * inside);
 	}
+}
+
+static int alive_kind(const struct config *config)
+{
+	return config->zero >= 2 ? ALIVE_SHARDED
+		: config_sums_gradients(config) ? ALIVE_SUMMED
+		: config_one_device(config) ? ALIVE_BARE
+		: ALIVE_OWN;
 }
 
 static void config_term_find(const struct config_model *model, const struct config *config,
@@ -606,18 +616,19 @@ static void config_term_find(const struct config_model *model, const struct conf
 	struct block_term *term)
 {
 	int64_t across = across_time(model, config, cost, false), back = across_time(model, config, cost, true),
-			forward_reads = configuration_reads_of(&cost->forward_reads);
-	bool gathers = overheads->gathered && config_gathers(config), sums = config_sums_gradients(config);
+			forward_reads = configuration_reads_of(config, &cost->forward_reads);
+	bool gathers = overheads->gathered && config_gathers(config);
+	int alive = alive_kind(config);
 	*term = (struct block_term) { .cost = cost, .shared_with = cost->shared_with, .forward = cost->forward + across,
-		.backward = cost->backward + back, .link = cost->forward_link + across + cost->backward_link + back,
+		.backward = cost->backward + back, .link = cost->carried[0] + across + cost->carried[1] + back,
 		.send = config_send_time(model, config, cost->send), .traffic = config_block_traffic(terms, config, cost),
 		.updating = config_share(cost->update_transient, config->zero >= 1 ? config->dp * config->cp * config->ep : 1),
 		.gathered = !gathers || terms->units ? 0
 			: config->keeps ? forward_reads
-			: larger_of(forward_reads, configuration_reads_of(&cost->backward_reads)) };
+			: larger_of(forward_reads, configuration_reads_of(config, &cost->backward_reads)) };
 	if (overheads->transient) {
-		term->working[0] = terms->units ? cost->whole : cost->both.most[sums][gathers];
-		term->working[1] = cost->input.most[sums][gathers];
+		term->working[0] = terms->units ? cost->whole : cost->both.most[alive][gathers];
+		term->working[1] = cost->input.most[SMALLER(alive, ALIVE_SUMMED)][gathers];
 	}
 	configuration_add_states(config, &cost->states, 1, &term->states);
 	if (!overheads->vectors)
@@ -695,7 +706,8 @@ enum status config_evaluate(const struct config_model *given, const struct confi
 			FOR_FROM(b, begin, end) {
 				const struct block_term *term = &model->terms->block[b];
 				piece += term->update;
-				link += (term->link + configuration_beside(config, term)) * config->microbatches;
+				int64_t late = config_splits(config) ? term->cost->summed / 1000 * overheads->inside : 0;
+				link += (term->link + late) * config->microbatches;
 			}
 			updates += piece;
 			update += host_streamed_update(model, config, piece, begin, end);

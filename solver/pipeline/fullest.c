@@ -53,8 +53,8 @@ static int64_t update_most(const struct passing *passing)
 	return most;
 }
 
-/* A page of 20 MiB for each of three streams, which none fills. */
-#define UNIT_PAGES (INT64_C(60) << 20)
+/* A page of 20 MiB for each of two streams more, which none fills. */
+#define UNIT_PAGES (INT64_C(40) << 20)
 
 /* What the layer or other block before end gathers, from begin on. The first and the last block are the root's. */
 static int64_t unit_gathers(const struct config_model *model, uint32_t end, uint32_t *begin)

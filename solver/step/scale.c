@@ -339,6 +339,42 @@ static void scale_find_held(struct scaling *scaling)
 	}
 }
 
+static bool same_but_ones(const struct tensor *a, const int64_t *of_a, const struct tensor *b, const int64_t *of_b)
+{
+	uint32_t i = 0, k = 0;
+	for (;; i++, k++) {
+		while (i < a->dims && of_a[i] == 1)
+			i++;
+		while (k < b->dims && of_b[k] == 1)
+			k++;
+		if (i >= a->dims || k >= b->dims || of_a[i] != of_b[k])
+			return i >= a->dims && k >= b->dims;
+	}
+}
+
+/* A copy of a reshape, which drops or adds nothing but dims of 1 now: ATen makes that a view of any memory. */
+static bool is_needless(const struct scaling *scaling, uint32_t op)
+{
+	const struct graph *graph = scaling->graph;
+	bool viewed = false;
+	if (strncmp(graph->op[op].type, "aten.clone", 10) != 0 || csr_length(&graph->reads, op) != 1)
+		return false;
+	uint32_t result = graph->writes.item[graph->writes.start[op]];
+	const struct tensor *of = &graph->tensor[result];
+	FOR_ITEMS(user, &graph->users, of->storage) {
+		if (csr_length(&graph->reads, user) != 1 || graph->reads.item[graph->reads.start[user]] != result ||
+			op_releases(&graph->op[user]))
+			continue;
+		uint32_t view = graph->writes.item[graph->writes.start[user]];
+		const struct tensor *to = &graph->tensor[view];
+		if (strncmp(graph->op[user].type, "aten._unsafe_view", 17) != 0 || same_but_ones(of, of->shape, to, to->shape) ||
+			!same_but_ones(of, new_shape(scaling, result), to, new_shape(scaling, view)))
+			return false;
+		viewed = true;
+	}
+	return viewed;
+}
+
 /* Numbers new tensors and ops, and finds the new aliases: views of a clone or a sum are aliases of it. */
 static void plan_tensors(struct scaling *scaling)
 {
@@ -357,8 +393,14 @@ static void plan_tensors(struct scaling *scaling)
 				if (root == NONE && graph->tensor[read].storage == graph->tensor[result].storage)
 					root = reads_sum(scaling, op, read) ? scaling->sum[read]
 						: scaling->moved[read];
-			if (root != NONE && graph->tensor[result].alias != NONE)
+			if (is_needless(scaling, op)) {
+				uint32_t from = graph->reads.item[graph->reads.start[op]];
+				root = scaling->moved[from] != NONE ? scaling->moved[from]
+					: graph->storage[graph->tensor[from].storage].root;
 				scaling->alias[result] = scaling->moved[result] = root;
+			} else if (root != NONE && graph->tensor[result].alias != NONE) {
+				scaling->alias[result] = scaling->moved[result] = root;
+			}
 			if (scaling->sum[result] != NONE) {
 				scaling->sum[result] = scaling->tensors++;
 				number++;
@@ -519,6 +561,11 @@ static enum status scale_write_op(struct scaling *scaling, uint32_t op, uint32_t
 			copy.type = "aten._unsafe_view.default";
 	}
 	copy.flops = scaling->flops[op];
+	if (is_needless(scaling, op)) {
+		copy.type = "aten.alias.default";
+		copy.arguments = NULL;
+		copy.flops = 0;
+	}
 	if (copy.workspace > 0 && first != NONE && touches_changed(scaling, op))
 		copy.workspace = scale_ratio(copy.workspace, scale_new_bytes(scaling, first), graph->tensor[first].bytes);
 	uint32_t parts[2];

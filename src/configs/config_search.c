@@ -398,22 +398,18 @@ static enum status vary_pipeline(struct searching *searching, struct config conf
 
 /* ---- shardings ---- */
 
-/* A sharding with its context and experts axes, or NONE. */
-struct split_step { struct sharding sharding; uint32_t context, experts; };
-
 static enum status split_open(
-	const struct searching *searching, const struct step *step, const struct config *config, struct split_step *split)
+	const struct searching *searching, const struct step *step, const struct config *config, struct sharding *sharding)
 {
 	const struct config_request *request = searching->request;
 	struct mesh mesh = { .padding = request->padding, .copies = request->copies };
 	struct axis_roles roles[MESH_AXES];
-	uint32_t context = NONE, experts = NONE;
 	if (config->ep > 1) {
-		roles[experts = mesh.axes] = roles_experts;
+		roles[mesh.axes] = roles_experts;
 		mesh_add_axis(&mesh, "ep", config->ep, config->cp * config->tp, request->devices_per_node, &request->machine);
 	}
 	if (config->cp > 1) {
-		roles[context = mesh.axes] = roles_context;
+		roles[mesh.axes] = roles_context;
 		mesh_add_axis(&mesh, "cp", config->cp, config->tp, request->devices_per_node, &request->machine);
 	}
 	if (config->tp > 1) {
@@ -421,21 +417,18 @@ static enum status split_open(
 		mesh_add_axis(&mesh, "tp", config->tp, 1, request->devices_per_node, &request->machine);
 	}
 	units_dispatch(&step->units, &mesh);
-	split->context = context;
-	split->experts = experts;
-	return split_by_roles(&step->units, &mesh, roles, &split->sharding);
+	return split_by_roles(&step->units, &mesh, roles, sharding);
 }
 
 /* The costs of all blocks under it. */
-static enum status split_cost(struct searching *searching, const struct step *step, const struct split_step *split)
+static enum status split_cost(struct searching *searching, const struct step *step, const struct sharding *sharding)
 {
 	HELD struct block_cost *MAKE(cost, step->blocks.blocks);
 	struct machine machine = machine_of(searching->request);
 	NEED(cost);
-	TRY(block_costs_find(&step->units, &split->sharding, &step->blocks, &step->work, &machine, split->context,
-		split->experts, cost));
+	TRY(block_costs_find(&step->units, sharding, &step->blocks, &step->work, &machine, cost));
 	searching->list->splits++;
-	across_find(&step->units, &split->sharding, &step->blocks, cost);
+	across_find(&step->units, sharding, &step->blocks, cost);
 	config_hide(&searching->request->overheads, cost, step->blocks.blocks);
 	config_search_expand(searching, step, cost);
 	return OK;
@@ -443,10 +436,10 @@ static enum status split_cost(struct searching *searching, const struct step *st
 
 static enum status split_one(struct searching *searching, const struct step *step, const struct config *config)
 {
-	struct split_step split;
-	TRY(split_open(searching, step, config, &split));
-	enum status status = split_cost(searching, step, &split);
-	sharding_free(&split.sharding);
+	struct sharding sharding;
+	TRY(split_open(searching, step, config, &sharding));
+	enum status status = split_cost(searching, step, &sharding);
+	sharding_free(&sharding);
 	return status;
 }
 
@@ -671,7 +664,7 @@ struct config_case {
 	struct config_request request;
 	struct config_list counts;
 	struct config config;
-	struct split_step split;
+	struct sharding sharding;
 	bool is_split;
 };
 
@@ -703,7 +696,7 @@ void config_case_free(struct config_case *opened)
 	if (!opened)
 		return;
 	if (opened->is_split)
-		sharding_free(&opened->split.sharding);
+		sharding_free(&opened->sharding);
 	close_steps(&opened->searching);
 	mem_free(opened->searching.open);
 	rules_free(opened->searching.rules);
@@ -718,14 +711,14 @@ enum status config_case_evaluate(struct config_case *opened, const struct machin
 	opened->request.overheads.inside = overheads->inside;
 	struct searching *searching = &opened->searching;
 	if (!opened->is_split)
-		TRY(split_open(searching, searching->step, &opened->config, &opened->split));
-	struct mesh *mesh = &opened->split.sharding.mesh;
+		TRY(split_open(searching, searching->step, &opened->config, &opened->sharding));
+	struct mesh *mesh = &opened->sharding.mesh;
 	opened->is_split = true;
 	FOR(a, mesh->axes) { /* how a step is split doesn't depend on links */
 		mesh->axis[a].near = machine->near;
 		mesh->axis[a].far = machine->far;
 	}
-	TRY(split_cost(searching, searching->step, &opened->split));
+	TRY(split_cost(searching, searching->step, &opened->sharding));
 	struct config_model model = config_search_model_of(searching);
 	model.cuts = NULL;
 	config_terms_find(&model, &opened->config, overheads, &searching->terms);

@@ -181,6 +181,8 @@ int64_t model_source_batch(struct model_source *source)
 
 /* ---- all of it, to be planned ---- */
 
+#define PAGE (INT64_C(20) << 20)  /* of PyTorch's expandable segments: the last one isn't filled */
+
 struct graph *model_source_whole(struct model_source *source, int64_t batch, struct error *error)
 {
 	struct model_training training = training_of(source);
@@ -310,8 +312,8 @@ void model_source_request(struct model_source *source, struct config_request *re
 	request->keeps = !source->scenario->value[K_reshard_after_forward];
 	request->machine = source->scenario->machine;
 	request->machine.memory = scenario_device_memory(source->scenario);
-	if (request->overheads.context == 0)
-		request->overheads.context = scenario_reserve(source->scenario);
+	if (request->overheads.context == 0 && scenario_reserve(source->scenario) > 0)
+		request->overheads.context = scenario_reserve(source->scenario) + PAGE;
 	if (request->overheads.communication == 0)
 		request->overheads.communication = scenario_group_buffers(source->scenario);
 }

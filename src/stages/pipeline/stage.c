@@ -138,30 +138,6 @@ static void footing_release(void *pointer)
 	mem_free(footing);
 }
 
-/* Forward and backward times of blocks: every block a piece of its own, one behind the other. */
-static enum status stage_time_blocks(const struct piping *piping, struct footing *footing)
-{
-	uint32_t blocks = footing->blocks.blocks, *own = arena_alloc(&footing->arena, blocks, sizeof *own);
-	struct pass_time *pass = arena_alloc(&footing->arena, 3 * (size_t)blocks, sizeof *pass);
-	OWN(pipeline_cut) cut = { 0 };
-	OWN(rank_clock) clock = { 0 };
-	NEED(own && pass);
-	FOR(b, blocks)
-		own[b] = b;
-	TRY(pipeline_cut_find(piping->sharded->device, piping->sharded->shared->graph, piping->stage->rules,
-		&piping->sharded->sharding, &footing->blocks, own,
-		(struct pieces_wanted){ .ranks = blocks, .pieces = blocks, .split = piping->pipelined->split }, &cut));
-	TRY(rank_clock_find(&cut, &footing->costs, NONE, false, &clock, &clock));
-	rank_passes(&clock, pass);
-	FOR(b, blocks) {
-		const struct pass_time *back = &pass[backward_at(&clock, b)];
-		footing->cost[b].forward = pass[b].time;
-		footing->cost[b].backward = back[0].time + back[1].time;
-		footing->cost[b].weight = back[1].time;
-	}
-	return OK;
-}
-
 /* Blocks that one activation goes between; where there are fewer than pieces, blocks between cheap gaps. */
 static enum status find_blocks(const struct piping *piping, struct footing *footing)
 {
@@ -180,16 +156,14 @@ static enum status cost_blocks(const struct piping *piping, struct footing *foot
 {
 	const struct sharded *sharded = piping->sharded;
 	const struct graph *whole = sharded->shared->graph;
-	const struct mesh *mesh = &sharded->sharding.mesh;
 	struct block_work work;
 	TRY(find_blocks(piping, footing));
 	TRY(block_work_find(whole, &footing->blocks, piping->stage->rules, &footing->arena, &work));
 	NEED(ROOM(&footing->arena, footing->cost, footing->blocks.blocks));
-	TRY(block_costs_find(&sharded->shared->units, &sharded->sharding, &footing->blocks, &work, &piping->machine,
-		mesh_axis_named(mesh, "cp"), mesh_axis_named(mesh, "ep"), footing->cost));
-	TRY(plan_costs_find(
-		sharded->device, sharded, piping->scenario, piping->stage->rules, &footing->times, &footing->costs));
-	return stage_time_blocks(piping, footing);
+	TRY(block_costs_find(
+		&sharded->shared->units, &sharded->sharding, &footing->blocks, &work, &piping->machine, footing->cost));
+	return plan_costs_find(
+		sharded->device, sharded, piping->scenario, piping->stage->rules, &footing->times, &footing->costs);
 }
 
 /* What the stage makes of a sharding's own graph of a device, as far as that depends on nothing else. */

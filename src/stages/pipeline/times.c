@@ -2,15 +2,10 @@
 #include "solver/base/sort.h"
 #include "times.h"
 
-static bool times_on(const struct pipeline_cut *cut, uint32_t rank, uint32_t op)
-{
-	return rank == NONE || cut_rank(cut, op) == rank;
-}
-
 /* The number of an op's pass on its rank; the update is the last. */
-static uint32_t times_segment(const struct pipeline_cut *cut, uint32_t rank, uint32_t pieces, uint32_t op)
+static uint32_t times_segment(const struct pipeline_cut *cut, uint32_t op)
 {
-	uint32_t piece = rank == NONE ? cut->piece[op] : cut->piece[op] / cut->ranks;
+	uint32_t piece = cut->piece[op] / cut->ranks, pieces = cut->pieces / cut->ranks;
 	return cut->side[op] == SIDE_UPDATE ? 3 * pieces
 		: cut->side[op] == SIDE_FORWARD ? piece
 		: pieces + 2 * (pieces - 1 - piece) + cut->weight[op];
@@ -35,8 +30,7 @@ static uint32_t times_maker(const struct pipeline_cut *cut, uint32_t op)
 
 /* Pass by pass, and within a pass in program order, as far as dependencies allow that; whole gradients are reduced when
  * they are made, as in a step of one pass. */
-static enum status times_order(
-	const struct pipeline_cut *cut, uint32_t rank, uint32_t pieces, struct arena *scratch, struct rank_clock *clock)
+static enum status times_order(const struct pipeline_cut *cut, struct arena *scratch, struct rank_clock *clock)
 {
 	const struct graph *graph = cut->graph;
 	struct order_heap ready;
@@ -44,7 +38,7 @@ static enum status times_order(
 	TRY(order_heap_init(&ready, graph->ops, scratch));
 	NEED(missing && ROOMS(&clock->arena, graph->ops, clock->segment, clock->order));
 	FOR(op, graph->ops) {
-		clock->segment[op] = times_segment(cut, rank, pieces, op);
+		clock->segment[op] = times_segment(cut, op);
 		if ((missing[op] = csr_length(&graph->pred, op)) == 0)
 			order_heap_put(&ready, op, clock->segment[op], op);
 	}
@@ -60,15 +54,12 @@ static enum status times_order(
 	return OK;
 }
 
-/* What other ranks do takes no time here; nor do copies to the host where pieces aren't on ranks yet, each of which has
- * a link of its own. */
+/* What other ranks do takes no time here. */
 static void times_leave_out(const struct pipeline_cut *cut, const struct step_costs *all, uint32_t rank, bool updates,
 	struct step_costs *costs, bool *apart)
 {
 	FOR(op, cut->graph->ops) {
-		int64_t bytes;
-		bool in = times_on(cut, rank, op) && (updates || cut->side[op] != SIDE_UPDATE) &&
-			!(rank == NONE && plan_time_host(cut->graph, op, &bytes));
+		bool in = cut_rank(cut, op) == rank && (updates || cut->side[op] != SIDE_UPDATE);
 		apart[op] = !in && all->time[op] > 0;
 		costs->time[op] = in ? all->time[op] : 0;
 		for (size_t i = (size_t)op * all->axes; i < ((size_t)op + 1) * all->axes; i++)
@@ -84,12 +75,12 @@ enum status rank_clock_find(const struct pipeline_cut *cut, const struct step_co
 	OWN(arena) scratch = { 0 };
 	struct step_costs own = *costs;
 	bool *apart;
-	clock->pieces = rank == NONE ? cut->pieces : cut->pieces / cut->ranks;
+	clock->pieces = cut->pieces / cut->ranks;
 	NEED(ROOMS(&scratch, graph->ops, apart, own.time) &&
 		ROOM(&scratch, own.inside, (size_t)graph->ops * costs->axes));
 	times_leave_out(cut, costs, rank, updates, &own, apart);
 	if (!first->order)
-		TRY(times_order(cut, rank, clock->pieces, &scratch, first));
+		TRY(times_order(cut, &scratch, first));
 	clock->segment = first->segment;
 	clock->order = first->order;
 	TRY(step_model_build(graph, clock->order, &own, &clock->model));
@@ -130,16 +121,16 @@ void rank_passes(const struct rank_clock *clock, struct pass_time *pass)
 uint64_t rank_work(const struct pipeline_cut *cut, const struct step_costs *costs, uint32_t rank)
 {
 	const struct graph *graph = cut->graph;
-	uint64_t hash = rank == NONE;
+	uint64_t hash = 0;
 	FOR(op, graph->ops) {
-		if (!times_on(cut, rank, op))
+		if (cut_rank(cut, op) != rank)
 			continue;
 		hash = hash_join(hash, (uint64_t)costs->time[op] << 4 | costs->stream[op]);
-		hash = hash_join(hash, times_segment(cut, rank, cut->pieces / cut->ranks, op));
+		hash = hash_join(hash, times_segment(cut, op));
 		for (size_t i = (size_t)op * costs->axes; i < ((size_t)op + 1) * costs->axes; i++)
 			hash = hash_join(hash, (uint64_t)costs->inside[i]);
 		FOR_ITEMS(before, &graph->pred, op)
-			hash = times_on(cut, rank, before) ? hash_join(hash, op - before) : hash;
+			hash = cut_rank(cut, before) == rank ? hash_join(hash, op - before) : hash;
 	}
 	return hash;
 }

@@ -22,7 +22,7 @@ struct rank_clock {
 	struct arena arena;
 };
 
-/* Simulates a rank (NONE: all pieces on one device) of a cut graph whose ops take costs. first: of another rank of the
+/* Simulates a rank of a cut graph whose ops take costs. first: of another rank of the
  * cut, whose order this one has; or clock, or zeros, which get it. OK or NO_MEMORY; free both in any case, first last.
  * O(size log size). */
 enum status rank_clock_find(const struct pipeline_cut *cut, const struct step_costs *costs, uint32_t rank, bool updates,

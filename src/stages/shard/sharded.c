@@ -95,10 +95,3 @@ char *mesh_text(const struct mesh *mesh, char *text, size_t size)
 	return text;
 }
 
-uint32_t mesh_axis_named(const struct mesh *mesh, const char *name)
-{
-	FOR(a, mesh->axes)
-		if (strcmp(mesh->axis[a].name, name) == 0)
-			return a;
-	return NONE;
-}

@@ -78,5 +78,3 @@ char *sharded_place_here(
 	const struct sharded *sharded, const struct graph *device, uint32_t tensor, char *text, size_t size);
 /* "dp 2 x tp 4", "1 device". Returns text. */
 char *mesh_text(const struct mesh *mesh, char *text, size_t size);
-/* The axis of that name, or NONE. */
-uint32_t mesh_axis_named(const struct mesh *mesh, const char *name);

@@ -48,8 +48,7 @@ static void cost_split(const char *name, int64_t batch, int64_t seq, enum recomp
 	cr_assert_eq(block_work_find(graph, &blocks, rules, &arena, &work), OK);
 	cr_assert_eq(split_by_roles(&units, &mesh, roles, &sharding), OK);
 	HELD struct block_cost *cost = mem_alloc(blocks.blocks, sizeof *cost);
-	uint32_t context = axis[0] == 'c' && size > 1 ? 0 : NONE, experts = axis[0] == 'e' && size > 1 ? 0 : NONE;
-	cr_assert_eq(block_costs_find(&units, &sharding, &blocks, &work, &layers->machine, context, experts, cost), OK);
+	cr_assert_eq(block_costs_find(&units, &sharding, &blocks, &work, &layers->machine, cost), OK);
 	cr_assert(blocks_period(&blocks, &first, &length, &period));
 	layers->blocks = copies * period;
 	for (uint32_t b = 0; b < layers->blocks; b++)
@@ -180,7 +179,7 @@ Test(configuration, layers_that_gather_at_once_hold_flat_tensors)
 	cr_expect_eq(memory.activations, 3 * 300, "%lld", (long long)memory.activations);
 	cr_expect_eq(memory.transient, 1500);
 	cr_expect_eq(memory.gradients, 1000 + 2000 + 2 * 500, "%lld", (long long)memory.gradients);
-	cr_expect_eq(memory.gathered, 2 * 1000 + 1000 + 1000 + 3 * (INT64_C(20) << 20), "%lld", (long long)memory.gathered);
+	cr_expect_eq(memory.gathered, 2 * 1000 + 1000 + 1000 + 2 * (INT64_C(20) << 20), "%lld", (long long)memory.gathered);
 	config.microbatches = 2;
 	rank_memory_of(&model, &config, &overheads_all, (uint32_t[]){ 0, 6 }, 0, &memory);
 	cr_expect_eq(memory.gathered, 1000);
@@ -272,11 +271,11 @@ Test(configuration, context_parallelism_at_a_long_sequence)
 			cr_expect_eq(split.cost[b].states.parameter[c], whole.cost[b].states.parameter[c]);
 	}
 	/* forward: keys and values once; backward: again, and their gradients are scattered */
-	int64_t link = split.cost[0].forward_link + split.cost[1].forward_link,
-			back = split.cost[0].backward_link + split.cost[1].backward_link;
+	int64_t link = split.cost[0].carried[0] + split.cost[1].carried[0],
+			back = split.cost[0].carried[1] + split.cost[1].carried[1];
 	cr_expect_eq(link, 2 * gather, "%lld instead of %lld", (long long)link, (long long)(2 * gather));
 	cr_expect_eq(back, 4 * gather, "%lld instead of %lld", (long long)back, (long long)(4 * gather));
-	cr_expect_eq(whole.cost[0].forward_link + whole.cost[1].forward_link, 0);
+	cr_expect_eq(whole.cost[0].carried[0] + whole.cost[1].carried[0], 0);
 }
 
 /* Korthikanti et al., figure 5: a sequence-parallel half of a layer gathers its input once, for as many products as
@@ -289,9 +288,9 @@ Test(configuration, products_of_one_tensor_gather_it_once)
 	struct mesh_axis axis = { .size = 8, .near_size = 8, .near = split.machine.near, .far = split.machine.far };
 	int64_t gather = collective_time(&axis, COLLECTIVE_ALL_GATHER, INT64_C(4096) * 4096 * 2);
 	for (uint32_t b = 0; b < 2; b++) {
-		cr_expect_eq(split.cost[b].forward_link, 2 * gather, "%lld, not %lld", (long long)split.cost[b].forward_link,
+		cr_expect_eq(split.cost[b].carried[0], 2 * gather, "%lld, not %lld", (long long)split.cost[b].carried[0],
 			(long long)(2 * gather));
-		cr_expect_eq(split.cost[b].backward_link, 3 * gather, "%lld, not %lld", (long long)split.cost[b].backward_link,
+		cr_expect_eq(split.cost[b].carried[1], 3 * gather, "%lld, not %lld", (long long)split.cost[b].carried[1],
 			(long long)(3 * gather));
 	}
 }
@@ -307,8 +306,8 @@ Test(configuration, expert_parallelism_of_a_mixture)
 		dense += split.cost[b].states.parameter[WHOLE_ON_CONTEXT | WHOLE_ON_EXPERTS];
 		experts += split.cost[b].states.parameter[WHOLE_ON_CONTEXT];
 		before += whole.cost[b].states.parameter[WHOLE_ON_CONTEXT | WHOLE_ON_EXPERTS];
-		link[0] += split.cost[b].forward_link;
-		link[1] += split.cost[b].backward_link;
+		link[0] += split.cost[b].carried[0];
+		link[1] += split.cost[b].carried[1];
 	}
 	cr_expect_eq(dense + 8 * experts, before);
 	cr_expect_eq(experts, INT64_C(2) * 2 * 768 * 3072 * 8 / 8, "%lld", (long long)experts);
@@ -350,11 +349,11 @@ Test(configuration, latent_attention_and_shared_experts_tensor_by_tensor)
 	struct mesh_axis axis = { .size = 8, .near_size = 8, .near = split.machine.near, .far = split.machine.far };
 	int64_t there = collective_time(&axis, COLLECTIVE_ALL_TO_ALL, 8 * seq * c->top_k * h * 2),
 			scores = collective_time(&axis, COLLECTIVE_ALL_TO_ALL, 8 * seq * c->top_k * 2);
-	cr_expect_eq(split.cost[1].forward_link, 2 * there + scores, "%lld, not %lld",
-		(long long)split.cost[1].forward_link, (long long)(2 * there + scores));
-	cr_expect_eq(split.cost[1].backward_link, 2 * there + scores, "%lld, not %lld",
-		(long long)split.cost[1].backward_link, (long long)(2 * there + scores));
-	cr_expect_eq(split.cost[0].forward_link + split.cost[0].backward_link, 0);
+	cr_expect_eq(split.cost[1].carried[0], 2 * there + scores, "%lld, not %lld",
+		(long long)split.cost[1].carried[0], (long long)(2 * there + scores));
+	cr_expect_eq(split.cost[1].carried[1], 2 * there + scores, "%lld, not %lld",
+		(long long)split.cost[1].carried[1], (long long)(2 * there + scores));
+	cr_expect_eq(split.cost[0].carried[0] + split.cost[0].carried[1], 0);
 }
 
 /* ---- pipelines ------------------------------------------------------------------------------- */
@@ -540,7 +539,7 @@ Test(configuration, the_fullest_moment_is_when_one_block_works)
 	uint32_t first[2] = { 0, 3 };
 	for (int b = 0; b < 3; b++)
 		cost[b] = (struct block_cost){ .saved = 1000,
-			.both.most = { { b == 2 ? 50 : 300 }, { b == 2 ? 50 : 300 } },
+			.both.most = { { b == 2 ? 50 : 300 }, { b == 2 ? 50 : 300 }, { b == 2 ? 50 : 300 } },
 			.update_transient = 7,
 			.shared_with = NONE,
 			.states = {
@@ -784,7 +783,7 @@ Test(configuration, failing_allocations_leave_nothing)
 		struct block_work work;
 		refused.status = block_work_find(graph, &blocks, rules, &arena, &work);
 		if (refused.status == OK)
-			refused.status = block_costs_find(&units, &sharding, &blocks, &work, &machine, NONE, NONE, costs);
+			refused.status = block_costs_find(&units, &sharding, &blocks, &work, &machine, costs);
 	}
 	blocks_free(&blocks);
 }
