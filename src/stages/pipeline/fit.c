@@ -237,71 +237,67 @@ static struct key pipeline_fit_key(const struct rank_step *step, int64_t most, i
 	return key;
 }
 
-static void pipeline_fit_forget(void *plan)
+/* A rank's plan under a cap. In the store, by references. */
+struct rank_choice { struct recompute_plan plan; uint32_t references; };
+
+static void rank_choice_release(void *pointer)
 {
-	recompute_plan_free(plan);
-	mem_free(plan);
+	struct rank_choice *choice = pointer;
+	if (!choice || --choice->references > 0)
+		return;
+	recompute_plan_free(&choice->plan);
+	mem_free(choice);
 }
+DROP(rank_choice, rank_choice_release)
 
-/* A rank's plan under a cap: the store's, or made, to be kept there. */
-struct rank_choice {
-	struct key key;
-	struct recompute_plan *plan;
-	size_t bytes;
-	bool made;
-};
-
-/* start: the plan under the most that a rank may take, which a smaller cap's begins with; NULL: this is that. */
-static enum status fit_choose(const struct choosing *choosing, const struct rank_step *step,
-	const struct recompute_plan *start, int64_t cap, struct rank_choice *choice)
+static enum status fit_solve(const struct choosing *choosing, const struct rank_step *step,
+	const struct rank_choice *start, int64_t cap, struct recompute_plan *plan)
 {
-	struct recompute_search_options options = { .ticks = TICKS, .near = NEAR, .start = start };
+	struct recompute_search_options options = { .ticks = TICKS, .near = NEAR, .start = start ? &start->plan : NULL };
 	OWN(recompute_solver) solver = { 0 };
-	NEED(MAKE(choice->plan, 1));
-	choice->made = true;
 	TRY(recompute_solver_new(&step->input, &solver));
-	TRY(recompute_solve(&solver, cap, &options, choosing->stage->control, choice->plan));
+	TRY(recompute_solve(&solver, cap, &options, choosing->stage->control, plan));
 	FOR(s, step->graph->storages)
-		choice->plan->state[s] = solver.step.droppable[s] ? choice->plan->state[s] : STAYS;
-	choice->bytes = step->graph->storages + step->graph->ops * sizeof(uint32_t) +
-		choice->plan->certificate.arcs * sizeof *choice->plan->certificate.arc;
+		plan->state[s] = solver.step.droppable[s] ? plan->state[s] : STAYS;
 	return OK;
 }
 
-static void fit_find(
-	const struct choosing *choosing, const struct rank_step *step, int64_t cap, struct rank_choice *choice)
+/* From the store, or made; a smaller cap than the most that a rank may take begins with that one's. *choice, also where
+ * it fails: a reference. */
+static enum status fit_choose(
+	const struct choosing *choosing, const struct rank_step *step, int64_t cap, struct rank_choice **choice)
 {
-	choice->key = pipeline_fit_key(step, choosing->fit->most, cap);
-	choice->plan = store_find(choosing->stage->store, &choice->key);
-}
-
-static void fit_keep(const struct choosing *choosing, bool whole, struct rank_choice *choice)
-{
-	if (choice->made && whole)
-		store_keep(choosing->stage->store, &choice->key, choice->plan, choice->bytes, pipeline_fit_forget);
-	else if (choice->made)
-		pipeline_fit_forget(choice->plan);
+	struct key key = pipeline_fit_key(step, choosing->fit->most, cap);
+	OWN(rank_choice) *first = NULL;
+	*choice = store_find(choosing->stage->store, &key);
+	if (*choice) {
+		(*choice)->references++;
+		return OK;
+	}
+	if (cap < choosing->fit->most)
+		TRY(fit_choose(choosing, step, choosing->fit->most, &first));
+	struct rank_choice *MAKE(made, 1);
+	*choice = made;
+	NEED(made);
+	made->references = 1;
+	TRY(fit_solve(choosing, step, first, cap, &made->plan));
+	made->references++;
+	store_keep(choosing->stage->store, &key, made,
+		step->graph->storages + step->graph->ops * sizeof(uint32_t) +
+			made->plan.certificate.arcs * sizeof *made->plan.certificate.arc,
+		rank_choice_release);
+	return OK;
 }
 
 static enum status choose_states(struct choosing *choosing, uint32_t rank, struct rank_step *step)
 {
-	int64_t cap = choosing->fit->cap[rank], most = choosing->fit->most;
-	struct rank_choice first = { .plan = NULL }, own = { .plan = NULL };
-	enum status status = OK;
-	fit_find(choosing, step, cap, &own);
-	if (!own.plan && cap < most) {
-		fit_find(choosing, step, most, &first);
-		status = first.plan ? OK : fit_choose(choosing, step, NULL, most, &first);
-	}
-	if (!own.plan && status == OK)
-		status = fit_choose(choosing, step, first.plan, cap, &own);
+	OWN(rank_choice) *choice = NULL;
+	enum status status = fit_choose(choosing, step, choosing->fit->cap[rank], &choice);
 	if (status == OK) {
-		pipeline_fit_take(choosing, step, own.plan->state);
-		choosing->fit->impossible |= own.plan->impossible;
-		status = note_bound(choosing->fit->fitted, rank, step, own.plan);
+		pipeline_fit_take(choosing, step, choice->plan.state);
+		choosing->fit->impossible |= choice->plan.impossible;
+		status = note_bound(choosing->fit->fitted, rank, step, &choice->plan);
 	}
-	fit_keep(choosing, status == OK, &own);
-	fit_keep(choosing, status == OK, &first);
 	return fail_status(choosing->error, status);
 }
 
