@@ -105,7 +105,7 @@ static void print_row(FILE *file, const struct fit_list *list, const struct fit_
 	options_text(way->set, options + model, sizeof options - (size_t)model);
 	fprintf(file, "  %-18s %10s %10.4g ms %+9.2f %%  %s\n", over, BYTES(came->needs), (double)came->step / 1e9,
 		list->base.step > 0 ? 100 * (double)way->extra / (double)list->base.step : 0.0, rate);
-	fprintf(file, "      %s\n", options);
+	words_print(file, "", 6, options);
 	words_print(file, "      in PyTorch:", 18, way->how);
 	meaning = text_is(meaning, group) ? "" : meaning;
 	fit_command_reason(list, way, reason, sizeof reason);

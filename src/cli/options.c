@@ -98,6 +98,8 @@ static int say_unknown(const char *command, const char *word, const struct taken
 	}
 	if (sets && knob_find(name) != KNOB_COUNT)
 		return usage_error(command, "--%s: unknown option; it is a knob: --set %s=VALUE", name, name);
+	if (text_is(command, "sweep") && text_is(name, "json"))
+		return usage_error(command, "--json: unknown option; a sweep writes lines of JSON anyway, -o FILE says where");
 	if (text_is(name, "lora"))
 		return usage_error(command, "--lora: unknown option; adapters are the model's, as in llama3-8b:lora=16");
 	return usage_error(command, "--%s: unknown option%s", name, nearest_text(&nearest, "--", TEXT(120)));

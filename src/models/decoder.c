@@ -50,20 +50,12 @@ struct halves {
 	uint32_t cosine, sine;
 };
 
-static uint32_t attended(struct model *model, const struct halves *halves, uint32_t x)
-{
-	return layer_dropout(model, halves->attention(model, x, halves->cosine, halves->sine));
-}
-
-static uint32_t fed(struct model *model, const struct halves *halves, uint32_t x, int64_t layer)
-{
-	return layer_dropout(model, halves->feed(model, x, layer));
-}
-
 static uint32_t decoder_layer(struct model *model, const struct halves *halves, uint32_t x, int64_t layer)
 {
-	x = layer_add(model, x, attended(model, halves, layer_rms_norm(model, "input_layernorm", x)));
-	return layer_add(model, x, fed(model, halves, layer_rms_norm(model, "post_attention_layernorm", x), layer));
+	uint32_t y = layer_rms_norm(model, "input_layernorm", x);
+	x = layer_add(model, x, layer_dropout(model, halves->attention(model, y, halves->cosine, halves->sine)));
+	y = layer_rms_norm(model, "post_attention_layernorm", x);
+	return layer_add(model, x, layer_dropout(model, halves->feed(model, y, layer)));
 }
 
 /* A module that predicts one more token (DeepSeek-V3, arXiv 2412.19437, section 2.2): what the last depth made of every

@@ -255,12 +255,6 @@ static enum status models_complete(struct model_config *config, struct error *er
 	return OK;
 }
 
-static enum status models_describe(struct draft *draft, const char *name, const struct model_config *config)
-{
-	struct about about = { .batch = config->batch, .router_nodes = (uint32_t)config->router_nodes };
-	return draft_describe(draft, name, "tidemark model", NULL, &about);
-}
-
 struct graph *model_build(const char *name, const struct model_config *config, struct error *error)
 {
 	if (config->from)
@@ -274,7 +268,8 @@ struct graph *model_build(const char *name, const struct model_config *config, s
 		builders[config->family](&model);
 		build_finish(&model.build);
 		status = model.build.status;
-		THEN(status, models_describe(model.build.draft, name, config));
+		const struct about about = { .batch = config->batch, .router_nodes = (uint32_t)config->router_nodes };
+		THEN(status, draft_describe(model.build.draft, name, "tidemark model", NULL, &about));
 		if (status == BAD_INPUT)
 			refuse(error, "a tensor of this model is larger than 2^60 bytes");
 		else if (status != OK)

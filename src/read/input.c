@@ -89,13 +89,6 @@ static struct graph *open_events(const struct opening *opening, struct error *er
 	return fine ? snapshot_graph(&snapshot, &csv, SNAPSHOT_ALLOCS_MOST, opening->options->graph > 0, error) : NULL;
 }
 
-/* A folder that a compiler left. */
-static struct graph *open_folder(const char *path, const struct read_options *options, struct error *error)
-{
-	return python_child_graph(
-		&(struct python_job){ .name = "hlo_folder", .folder = path, .options = options }, error);
-}
-
 /* No graph: says what it is, what it says of memory itself, and what to do with it. */
 static struct graph *open_other(const struct opening *opening, struct error *error)
 {
@@ -131,7 +124,8 @@ struct graph *graph_open(const char *path, const struct read_options *options, s
 	struct stat state;
 	options = options ? options : &as_it_is;
 	if (strcmp(path, "-") != 0 && stat(path, &state) == 0 && S_ISDIR(state.st_mode))
-		return open_folder(path, options, error);
+		return python_child_graph(
+			&(struct python_job){ .name = "hlo_folder", .folder = path, .options = options }, error);
 	struct input *input = input_open(path, error);
 	if (!input)
 		return NULL;

@@ -23,11 +23,11 @@ static void print_amount(FILE *stream, const char *what, int64_t one, int64_t ot
 
 static void print_file(const struct beside_report *report, int side, FILE *stream)
 {
-	static const char *const words[2] = { "first", "second" };
+	static const char *const words[2] = { "first", "second" }, *const runs[2] = { "as it ran", "as planned" };
 	const struct intake *intake = &report->plan[side]->input->about.intake;
 	char guesses[GUESSES_BYTES];
-	fprintf(stream, "%-7s %s: %s, %" PRIu32 " ops", words[side], text_clean(report->name[side], TEXT(400)),
-		intake->format ? intake->format : "graph", report->plan[side]->graph->ops);
+	fprintf(stream, "%-7s %s: %s, %" PRIu32 " ops, %s", words[side], text_clean(report->name[side], TEXT(400)),
+		intake->format ? intake->format : "graph", report->plan[side]->graph->ops, runs[side]);
 	if (report->beside->steps[side] > 1)
 		fprintf(stream, "; %" PRIu32 " steps, of which the one with the peak", report->beside->steps[side]);
 	if (intake->peak > 0)

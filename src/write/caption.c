@@ -8,11 +8,6 @@
 /* caption_files: what a caption says of files that a figure is drawn of: each line's plan and knobs, or a sweep's
  * colours and values. */
 
-static bool is_standard(const char *path)
-{
-	return text_is(path, "-");
-}
-
 /* What a view shows, up to what else there is to know of it. */
 static void caption_add_help(const char *help, struct words *words)
 {
@@ -96,7 +91,7 @@ static enum status caption_add_files(
 		bool plan = file_is_plan(path[i]);
 		if (plan)
 			TRY(caption_files_add_plan(path[i], words, error));
-		if (plan || is_standard(path[i]))
+		if (plan || text_is(path[i], "-"))
 			continue;
 		words_add(words, "\n");
 		words_add_quoted(words, path[i]);

@@ -196,7 +196,7 @@ static char *others_with(const char *name, char *text, size_t size)
 const struct export_view *export_view_find(enum export_kind_id kind, const char *view, struct error *error)
 {
 	char names[300], hint[200] = "";
-	struct nearest nearest = { .wanted = view };
+	struct nearest nearest = { .wanted = export_is_picture(kind) && text_is(view, "step") ? "timeline" : view };
 	FOR_INT(i, export_view_count) {
 		if (export_views[i].kinds >> kind & 1 && export_is_view(&export_views[i], view))
 			return &export_views[i];

@@ -52,12 +52,6 @@ static void plan_json_write_graph(const struct plan *plan, struct json *json)
 	json_close(json);
 }
 
-static void plan_json_write_input(const struct plan *plan, struct json *json)
-{
-	json_new_line(json, 1);
-	card_json(plan->input, json);
-}
-
 static void write_scenario(const struct scenario *scenario, struct json *json)
 {
 	json_new_line(json, 1);
@@ -480,7 +474,8 @@ bool plan_write_json(const struct plan *plan, const struct factors *factors, boo
 	json_write_integer(&json, "tidemark", 1);
 	json_write_text(&json, "version", TIDEMARK_VERSION);
 	plan_json_write_graph(plan, &json);
-	plan_json_write_input(plan, &json);
+	json_new_line(&json, 1);
+	card_json(plan->input, &json);
 	write_scenario(&plan->scenario, &json);
 	write_limited(plan, &json);
 	write_memory(plan, &json);
