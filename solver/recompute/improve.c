@@ -7,15 +7,6 @@
 #define PATIENCE \
 	4000000 /* ticks that cuts at other prices may bring nothing, and as many as went before the last that did */
 
-/* Time of the ops that write it. */
-static int64_t improve_write_time(const struct recompute_step *step, uint32_t storage)
-{
-	int64_t time = 0;
-	FOR_ITEMS(writer, &step->writers, storage)
-		time += step->time[writer];
-	return time;
-}
-
 /* ---- fill ---- */
 
 /* Storages that are not kept, with the time that keeping them saves for a byte: as played where there are few, else
@@ -28,7 +19,7 @@ static uint32_t list_dropped(struct recompute_search *search, bool played)
 		if (!step->droppable[s] || search->state[s] == RECOMPUTE_KEEP || step->fixed[s] == RECOMPUTE_DROPPED)
 			continue;
 		int64_t extra, peak, bytes = step->bytes[s] > 0 ? recompute_kept_bytes(step, s) : 1,
-							 gain = improve_write_time(step, s);
+							 gain = recompute_write_time(step, s);
 		if (played &&
 			(!recompute_look(search, search->state, s, RECOMPUTE_KEEP, &extra, &peak) || peak > search->cap ||
 				extra > search->extra))
@@ -163,7 +154,7 @@ void recompute_swap(struct recompute_search *search)
 		FOR(s, step->storages) {
 			if (!step->saved[s] || step->bytes[s] <= RECOMPUTE_SMALL || step->fixed[s] == RECOMPUTE_DROPPED)
 				continue;
-			search->score[s] = (double)improve_write_time(step, s) / (double)recompute_kept_bytes(step, s);
+			search->score[s] = (double)recompute_write_time(step, s) / (double)recompute_kept_bytes(step, s);
 			if (search->best[s] == RECOMPUTE_KEEP)
 				kept[keeps++] = s;
 			else

@@ -1,8 +1,11 @@
 /* recompute.c: the least slowdown at which a training step fits a cap. */
 
+#include <math.h>
+
 #include "apply.h"
 #include "recompute.h"
 #include "solver/base/names.h"
+#include "strategies.h"
 
 #define PLAYS 6000 /* of a round of changes at random; of a large step a quarter */
 #define FAR 1e-2   /* a simple strategy's plan that is so far from the bound, as a share of the step, is poor */
@@ -18,8 +21,11 @@
 #define ORDERED_FIRST 2 /* of a large step: candidates ordered before what that brings decides about more */
 #define HALVINGS 6 /* of what is between what always stays and the lowest peak so far */
 #define DEEPER UINT64_C(50000) /* ticks of searches in full for each op, and for at most */
-#define DEEPER_OPS 3600u /* so many */
+#define DEEPER_OPS 900u /* so many */
 #define CLOSE_TO 4096    /* a range that is so small a part of what always stays is searched no more */
+#define OPEN 20      /* a plan above the bound by such a part of the step, and */
+#define PATIENT 50   /* of what is open such a part that the last search closed: less, and no other one is tried */
+#define NESTS 4  /* prices of a byte below which what is cheap is written for every reader, by sixteenths */
 #define REACH 32 /* an order may take off so small a share of what the cap leaves, whatever it took off others */
 
 /* ---- one cap ---- */
@@ -39,6 +45,7 @@ struct solving {
 	bool hard; /* that base is searched for long */
 	double near; /* the options', or as near as what it begins with was */
 	bool repaired; /* that was made to fit: changes at random leave it as it is */
+	bool idle;   /* recompute_note_idle() */
 };
 
 /* A plan so near the bound, as a share of it and as a share of the step, that no search makes it noticeably faster. */
@@ -78,36 +85,6 @@ static void recompute_try_all(struct solving *solving, enum recompute_state stat
 	recompute_try(search, search->state);
 }
 
-/* From states that do not fit to some that do, first from those with the lowest peak. */
-static void repair_all(struct solving *solving)
-{
-	const struct recompute_dual *dual = solving->dual;
-	struct recompute_search *search = &solving->solver->search;
-	const struct recompute_step *step = &solving->solver->step;
-	uint8_t *MAKE(start, step->storages);
-	if (!start) {
-		search->status = NO_MEMORY;
-		return;
-	}
-	recompute_allow(search, solving->ticks / 4);
-	if (search->lowest_peak < INT64_MAX) {
-		memcpy(start, search->lowest, step->storages);
-		recompute_repair(search, start);
-	}
-	uint32_t heaviest = 0, columns = dual ? dual->columns : 0;
-	FOR(c, columns)
-		heaviest = dual->column[c].time > dual->column[heaviest].time ? c : heaviest;
-	uint32_t begin[] = { dual ? dual->best : 0, heaviest, columns - 1 };
-	for (int i = 0; i < 6 && columns > 0 && search->status == OK; i++) {
-		recompute_allow(search, solving->ticks / 4);
-		recompute_states_of(step, dual->column[begin[i / 2]].kept, start);
-		for (uint32_t s = 0; s < step->storages && i % 2 == 0; s++)
-			start[s] = start[s] == RECOMPUTE_HOLD ? RECOMPUTE_LATE : start[s];
-		recompute_repair(search, start);
-	}
-	mem_free(start);
-}
-
 /* ---- along one base: the dual's cuts, mixed and improved ---- */
 
 static void base_mix(struct solving *solving)
@@ -118,17 +95,30 @@ static void base_mix(struct solving *solving)
 		recompute_primal(search, solving->dual);
 }
 
-static bool base_repair_helps(const struct solving *solving)
+static bool base_nest_helps(const struct solving *solving)
 {
 	return solving->solver->search.extra == INT64_MAX;
 }
 
-/* What a simple strategy fits takes twice the time of the bound: a poor start. */
-static void base_repair(struct solving *solving)
+/* All that is dropped is held. Where that doesn't fit within twice the time of the bound, the turn leaves no room for
+ * what layers begin with: it is written anew behind it, at best for each layer. */
+static void base_nest(struct solving *solving)
 {
+	struct recompute_search *search = &solving->solver->search;
+	const struct recompute_step *step = search->step;
+	const struct activations *activations = solving->options->activations;
+	double price = 0;
 	recompute_try_all(solving, RECOMPUTE_HOLD);
-	if (!solving->options->coarse && !is_near(solving, 1, FAR))
-		repair_all(solving);
+	uint32_t layers = activations && !solving->options->coarse && !is_near(solving, 1, FAR) ? activations->layers : 0;
+	int64_t held = search->extra;
+	FOR(s, step->storages)
+		if (step->bytes[s] > RECOMPUTE_SMALL)
+			price = LARGER(price, (double)recompute_write_time(step, s) / (double)step->bytes[s]);
+	for (uint32_t every = 1; every <= layers && search->extra == held; every += (every + 1) / 2)
+		for (int i = NESTS; i >= 0 && search->status == OK; i--) {
+			recompute_states_nested(step, activations, every, ldexp(price, -4 * i), search->state);
+			recompute_try(search, search->state);
+		}
 }
 
 static bool base_reprice_helps(const struct solving *solving)
@@ -166,7 +156,7 @@ struct recompute_part {
 
 static const struct recompute_part on_base[] = {
 	{ "recompute.mix", 0, NULL, base_mix },
-	{ "recompute.repair", 0, base_repair_helps, base_repair },
+	{ "recompute.nest", 0, base_nest_helps, base_nest },
 	{ "recompute.reprice", 0, base_reprice_helps, base_reprice },
 	{ "recompute.perturb", 0, base_perturb_helps, base_perturb },
 };
@@ -466,10 +456,25 @@ static bool recompute_orders_help(const struct solving *solving)
 	return !solving->plan->impossible && !solving->options->coarse && solving->options->orderer;
 }
 
+static bool recompute_is_small(const struct solving *solving)
+{
+	return solving->solver->base[0].actives < SMALL_STEP;
+}
+
+/* Of a large step far above its bound: a part of the search closed hardly anything of what is open. */
+static void recompute_note_idle(struct solving *solving, int64_t before)
+{
+	const struct recompute_plan *plan = solving->plan;
+	int64_t open = before - plan->bound;
+	solving->idle = !recompute_is_small(solving) && before < INT64_MAX && open > solving->solver->step.total / OPEN &&
+		before - plan->extra < open / PATIENT;
+}
+
 /* An orderer's orders of the best states so far: each is one more base. */
 static void recompute_search_orders(struct solving *solving)
 {
 	struct recompute_search *search = &solving->solver->search;
+	int64_t first = solving->plan->extra;
 	bool added = false;
 	for (int round = 0; round < 3 && search->status == OK && !is_near(solving, 0.002, 2e-4) && !is_done(solving);
 		round++) {
@@ -480,28 +485,27 @@ static void recompute_search_orders(struct solving *solving)
 		if ((solving->plan->extra == extra && solving->plan->peak == peak) || recompute_is_hopeless(solving))
 			break;
 	}
+	recompute_note_idle(solving, first);
 }
 
 static bool recompute_hard_helps(const struct solving *solving)
 {
-	return !solving->plan->impossible && !solving->options->coarse && !recompute_is_hopeless(solving);
+	return !solving->plan->impossible && !solving->options->coarse && !recompute_is_hopeless(solving) &&
+		!solving->idle;
 }
 
 /* For long, along all orders; of a large step they bring much the same. */
 static void recompute_search_hard(struct solving *solving)
 {
 	bool tiny = solving->solver->base[0].actives < TINY_STEP;
+	int64_t first = solving->plan->extra;
 	for (uint32_t i = solving->solver->bases; i-- > 0 && solving->solver->search.status == OK && !is_done(solving);) {
 		int64_t extra = solving->plan->extra;
 		search_base(solving, i, true);
 		if (!tiny && extra < INT64_MAX && solving->plan->extra == extra)
 			break;
 	}
-}
-
-static bool recompute_is_small(const struct solving *solving)
-{
-	return solving->solver->base[0].actives < SMALL_STEP;
+	recompute_note_idle(solving, first);
 }
 
 static bool recompute_anneal_helps(const struct solving *solving)
@@ -542,7 +546,7 @@ enum status recompute_solve(struct recompute_solver *solver, int64_t cap,
 {
 	struct solving solving = { solver, options, control, plan, cap,
 		options->ticks ? options->ticks : RECOMPUTE_EFFORT_DEFAULT, NONE, 0, 0, 0, NULL, false,
-		options->near, false };
+		options->near, false, false };
 	NEED(allocate_plan(solver, plan));
 	forget_orders(solver);
 	solver->bounds.best = 0;
@@ -654,7 +658,7 @@ enum status recompute_consider(struct recompute_solver *solver, int64_t cap, con
 {
 	struct solving solving = { solver, options, control, plan, cap,
 		options->ticks ? options->ticks : RECOMPUTE_EFFORT_DEFAULT, NONE, 0, 0, 0, NULL, false,
-		options->near, false };
+		options->near, false, false };
 	bool large = solver->base[0].actives >= SMALL_STEP;
 	uint32_t *MAKE(rank, count);
 	enum status status = rank ? rank_candidates(solver, state, count, rank) : NO_MEMORY;

@@ -49,6 +49,7 @@ struct recompute_search_options {
 	double near;    /* a plan that is so small a part of the step above the bound is done; 0: as recompute.c has it */
 	const struct recompute_plan *start; /* of a larger cap, repaired down to this one; what comes as near to the bound as
 										   it did is done. NULL: none */
+	const struct activations *activations; /* whose layers begin with what is written anew once; NULL: none */
 	/* Of recompute_curve() alone. */
 	const uint8_t *candidate; /* [candidates * storages] for recompute_consider() at every cap */
 	uint32_t candidates;

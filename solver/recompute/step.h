@@ -110,6 +110,15 @@ static inline int64_t recompute_kept_bytes(const struct recompute_step *step, ui
 	return step->bytes[storage] + (step->copies ? step->copies[storage] : 0);
 }
 
+/* Time of the ops that write a droppable storage. */
+static inline int64_t recompute_write_time(const struct recompute_step *step, uint32_t storage)
+{
+	int64_t time = 0;
+	FOR_ITEMS(writer, &step->writers, storage)
+		time += step->time[writer];
+	return time;
+}
+
 /* OK or NO_MEMORY. O(graph). Free with recompute_step_free(), also after NO_MEMORY. */
 enum status recompute_step_find(const struct recompute_input *input, struct recompute_step *step);
 void recompute_step_free(struct recompute_step *step);

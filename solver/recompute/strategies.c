@@ -6,15 +6,38 @@
 
 /* ---- groups of layers ---- */
 
+/* Whether an op of another group reads it. */
+static bool strategies_crosses(
+	const struct recompute_step *step, const struct activations *activations, uint32_t every, uint32_t s, bool *outside)
+{
+	uint32_t maker = step->graph->storage[s].allocator,
+			 group = maker == NONE ? NONE : activations_group(activations, maker, every);
+	bool crosses = false;
+	FOR_ITEMS(user, &step->graph->users, s)
+		crosses |= step->forward[user] && activations_group(activations, user, every) != group;
+	*outside = group == NONE;
+	return crosses;
+}
+
 void recompute_keep_groups(
 	const struct recompute_step *step, const struct activations *activations, uint32_t every, bool *keep)
 {
+	bool outside;
+	FOR(s, step->storages)
+		keep[s] = strategies_crosses(step, activations, every, s, &outside) || outside;
+}
+
+void recompute_states_nested(const struct recompute_step *step, const struct activations *activations, uint32_t every,
+	double price, uint8_t *state)
+{
+	bool outside;
 	FOR(s, step->storages) {
-		uint32_t maker = step->graph->storage[s].allocator,
-				 group = maker == NONE ? NONE : activations_group(activations, maker, every);
-		keep[s] = group == NONE;
-		FOR_ITEMS(user, &step->graph->users, s)
-			keep[s] |= step->forward[user] && activations_group(activations, user, every) != group;
+		bool crosses = strategies_crosses(step, activations, every, s, &outside),
+			 cheap = (double)recompute_write_time(step, s) < price * (double)step->bytes[s];
+		state[s] = (uint8_t)(!step->droppable[s] || (outside && !crosses && !step->fixed[s]) ? RECOMPUTE_KEEP
+			: crosses ? RECOMPUTE_HOLD
+			: cheap ? RECOMPUTE_AGAIN
+			: RECOMPUTE_LATE);
 	}
 }
 

@@ -10,6 +10,10 @@
  * layers, Chen et al. 2016. O(step). */
 void recompute_keep_groups(
 	const struct recompute_step *step, const struct activations *activations, uint32_t every, bool *keep);
+/* States: what crosses between groups is written anew once and then held; the rest is for a layer or, where that takes
+ * less than `price` picoseconds a byte, for each reader. What lies outside of layers is kept. O(step). */
+void recompute_states_nested(const struct recompute_step *step, const struct activations *activations, uint32_t every,
+	double price, uint8_t *state);
 /* All but what stays within the layers `every` (> 0), 2 `every` ..., counted from 1. O(step). */
 void recompute_keep_every(
 	const struct recompute_step *step, const struct activations *activations, uint32_t every, bool *keep);

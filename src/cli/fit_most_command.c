@@ -12,18 +12,22 @@
 
 static void print_most(FILE *file, const struct scenario *scenario, enum knob_id knob, const struct fit_most *most)
 {
-	char clock[DEVICE_CLOCK_TEXT];
+	char clock[DEVICE_CLOCK_TEXT], apart[48] = "";
 	const char *cap = BYTES(most->budget);
+	if (most->by > 1)
+		PRINT_TO(apart, ", in steps of %" PRId64, most->by);
 	if (most->most > 0)
-		fprintf(file, "the largest that fits%s: --set %s=%" PRId64 ": %s of %s, a step %.4g ms%s%s%s\n",
-			most->limited ? " so far" : "", knobs[knob].name, most->most, BYTES(most->came.needs), cap,
+		fprintf(file, "the largest that fits%s%s: --set %s=%" PRId64 ": %s of %s, a step %.4g ms%s%s%s\n",
+			most->limited ? " so far" : "", apart, knobs[knob].name, most->most, BYTES(most->came.needs), cap,
 			(double)most->came.step / 1e9, device_clock_text(scenario, clock), *most->came.guesses ? "; " : "",
 			most->came.guesses);
 	else
 		fprintf(file, "nothing fits %s\n", cap);
 	if (most->next > 0 && most->after.needs >= 0)
-		fprintf(file, "also planned: --set %s=%" PRId64 " needs %s, which is over%s%s\n", knobs[knob].name, most->next,
-			BYTES(most->after.needs), *most->after.guesses ? "; " : "", most->after.guesses);
+		fprintf(file, "%s: --set %s=%" PRId64 " needs %s%s, which is over%s%s\n",
+			most->proved ? "proved" : "also planned", knobs[knob].name, most->next,
+			most->proved ? "at least " : "", BYTES(most->after.needs), *most->after.guesses ? "; " : "",
+			most->after.guesses);
 	else if (most->next > 0)
 		fprintf(file, "--set %s=%" PRId64 " can't be planned: %s\n", knobs[knob].name, most->next,
 			text_clean(most->reason, TEXT(512)));
@@ -51,6 +55,8 @@ static void write_most(
 			json_write_integer(&json, "next_needed_bytes", most->after.needs);
 		else
 			json_write_text(&json, "next_reason", most->reason);
+		if (most->proved)
+			json_write_bool(&json, "next_proved", true);
 		if (*most->after.guesses)
 			json_write_text(&json, "next_guesses", most->after.guesses);
 	}

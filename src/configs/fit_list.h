@@ -111,17 +111,19 @@ struct fit_most {
 	int64_t
 		next; /* the smallest above it that was planned and doesn't, or can't be; 0: the search ended at its limit */
 	int64_t budget;  /* the cap */
+	int64_t by;      /* what the two differ by: long sequences are told apart by a part in 128 to 256 */
 	struct fit_came came, after;  /* of both; after.needs < 0: it can't be planned, reason says why */
+	bool proved;     /* the next wasn't planned: no recomputation needs less than after.needs */
 	uint32_t plans;
 	bool limited;  /* cancelled: a larger one may fit */
 	char reason[sizeof((struct error *)0)->text];
 };
 
 /* knob: K_batch or K_seq, in steps of `by` (1, or what a mesh must divide; where that can't be planned, from four times
- * that on). Goes up by four, then narrows by what was planned, as if memory rose with the knob: most fits and most + by
- * doesn't, both planned. The scenario has a cap. OK, also when cancelled with one that fits; INFEASIBLE where not even
- * one step of `by` fits, BAD_INPUT where it can't be planned, CANCELLED, NO_MEMORY. At most some 4 log2(most / by)
- * plans. */
+ * that on). Goes up or down by four from the step's own, then narrows by what was planned, as if memory rose with the
+ * knob: most is planned and fits, most + most->by doesn't. The scenario has a cap. OK, also when cancelled with one
+ * that fits; INFEASIBLE where not even one step of `by` fits, BAD_INPUT where it can't be planned, CANCELLED,
+ * NO_MEMORY. At most some 4 log2(most / by) plans, of which all but one end where something fits. */
 enum status fit_most_find(struct planner *planner, struct graph *graph, const struct scenario *scenario,
 	int knob, int64_t by, struct fit_most *most, struct error *error);
 

@@ -242,7 +242,8 @@ static void add_held(const struct planning *planning, const struct plan *plan, s
 	const struct scenario *scenario = planning->scenario;
 	bool holds = false;
 	if (plan->allocator == ALLOCATOR_PLAN || plan->sharded || plan->pipelined || !plan_is_over(plan) ||
-		plan_peak(plan) > scenario_budget(scenario) || !assemble_is_free(scenario) || !step_runs("recompute.segments"))
+		plan_peak(plan) > scenario_budget(scenario) || !assemble_is_free(scenario) || !step_runs("recompute.segments") ||
+		planning->stage->unheld == plan->graph->fingerprint + planning->state_first)
 		return;
 	struct ordered *quick = stage_order(planning->stage, plan->graph, scenario, true, planning->error);
 	HELD uint32_t *MAKE(order, plan->graph->ops);
@@ -253,6 +254,8 @@ static void add_held(const struct planning *planning, const struct plan *plan, s
 		fail_memory(planning->error);
 	if (holds)
 		shortlist_add(list, plan_reordered(planning, plan, order, "by segments"));
+	else
+		planning->stage->unheld = plan->graph->fingerprint + planning->state_first;
 	ordered_release(quick);
 }
 

@@ -29,10 +29,11 @@ static bool choose_goes_on(struct choosing *choosing)
 {
 	struct error *error = choosing->planning->error;
 	choosing->limited |= error->status == CANCELLED;
+	const struct plan *best = shortlist_leader(&choosing->list);
 	if (error->status == NO_MEMORY || error->status == LIMIT)
 		return false;
 	error_set(error, OK);
-	return !choosing->limited;
+	return !choosing->limited && !(best && plan_is_enough(choosing->planning, best));
 }
 
 /* ---- one candidate, against what it has to beat ---- */

@@ -74,6 +74,11 @@ struct planning {
 	struct error *error;
 	bool state_first;           /* plans are judged with the optimizer's state made before the first step */
 };
+/* Nothing else is looked for. */
+static inline bool plan_is_enough(const struct planning *planning, const struct plan *plan)
+{
+	return planning->stage->any && !plan_is_over(plan);
+}
 /* The end of a choice: the plan (may be NULL), limited where it was cancelled; what ends every run leaves none. */
 struct plan *planning_keep(const struct planning *planning, struct plan *plan);
 

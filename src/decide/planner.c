@@ -20,6 +20,7 @@ static bool planner_start(struct planner *planner, const struct graph *input, co
 		.control = &planner->control,
 		.rules = planner->rules,
 		.abandoned = planner->abandoned,
+		.any = planner->any,
 		.order_solver = planner->order_solver,
 		.forgets = planner->once && !has_free_schedule(scenario) ? LITTLE : room / 16,
 		.only_stored = depth == PLAN_STORED };

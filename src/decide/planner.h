@@ -10,6 +10,7 @@ struct planner {
 	const char *rules_file;     /* a user's operator rules, or NULL */
 	struct rules *rules;        /* made at the first need, freed by planner_done() */
 	const atomic_bool *abandoned; /* set: a cancelled run gives up at once instead of finishing what it has; may be NULL */
+	bool any;                   /* whether a plan fits is all that is asked: the first that does is taken */
 	order_solver *order_solver; /* NULL: order_solve(); tests put others here */
 	bool once;                  /* its store is for one run */
 	struct control control;     /* the caller sets cancel and report; ticks accumulate */

@@ -42,7 +42,8 @@ bool starts_without_cap(const struct scenario *scenario)
 static bool rounds_run(struct rounds *rounds, struct shortlist *list, uint32_t *compared)
 {
 	struct plan *last = plan_retain((struct plan *)(uintptr_t)rounds->first);
-	for (int round = 0; round < rounds->most && !last->limited && rounds->next(rounds, last, round); round++) {
+	for (int round = 0; round < rounds->most && !last->limited && !plan_is_enough(rounds->planning, last) &&
+		rounds->next(rounds, last, round); round++) {
 		if (rounds->tried < (int)COUNT_OF(rounds->seen))
 			rounds->seen[rounds->tried++] = rounds->wish.margin;
 		struct plan *next = plan_once(rounds->planning, &rounds->wish, rounds->quick);
@@ -253,7 +254,8 @@ static struct plan *rounds_fit_recomputation(
 {
 	int64_t budget = scenario_budget(planning->scenario);
 	struct plan *plan = rounds_refine(planning, first, false, quick, compared);
-	for (int alone = 1; alone >= 0 && !quick && !plan->limited && planning->error->status == OK; alone--) {
+	for (int alone = 1; alone >= 0 && !quick && !plan->limited && !plan_is_enough(planning, plan) &&
+		planning->error->status == OK; alone--) {
 		if (!(alone ? rounds_alone_helps : rounds_least_helps)(plan))
 			continue;
 		struct plan_wish wish = { .margin = alone ? 0 : budget, .alone = alone };

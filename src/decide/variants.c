@@ -50,7 +50,7 @@ static bool variants_may_keep(const struct planning *planning, const struct plan
 {
 	const struct fitted *fitted = plan->fitted;
 	bool proved = fitted && fitted->bound > 0 && plan->fit_margin <= 0;
-	return !plan->limited && planning->error->status == OK &&
+	return !plan->limited && planning->error->status == OK && !plan_is_enough(planning, plan) &&
 		(scenario_searches(planning->scenario) || (!proved && (variants_runs_again(plan) || plan_is_over(plan))));
 }
 

@@ -225,12 +225,19 @@ enum effort {
 	EFFORT_LEAST
 }; /* published strategies as candidates; not; the cuts alone; the least memory, whatever the cap */
 
+/* What is proved not to fit gets its lowest plan where that is asked for. */
+static bool fit_stage_wants_least(enum effort effort, const struct recompute_plan *plan)
+{
+	return effort == EFFORT_LEAST || (effort != EFFORT_LOOK && plan->extra == INT64_MAX && !plan->impossible);
+}
+
 static struct graph *fit_stage_solve(struct stage_context *stage, const struct scenario *scenario,
 	const struct activations *activations, int64_t cap, enum effort effort, struct fitted *fitted, struct error *error)
 {
 	struct ordering ordering = { scenario };
 	struct recompute_search_options options = { .orderer = order_step,
 		.context = &ordering,
+		.activations = activations,
 		.played = scenario_order(scenario) == ORDER_PROGRAM || has_copies(fitted->step),
 		.coarse = effort >= EFFORT_LOOK };
 	OWN(recompute_solver) solver;
@@ -240,7 +247,7 @@ static struct graph *fit_stage_solve(struct stage_context *stage, const struct s
 	status = status == OK ? recompute_solve(&solver, cap, &options, stage->control, &plan) : status;
 	if (status == OK && !plan.proved && !plan.impossible && effort == EFFORT_ALL)
 		status = consider_published(stage, &solver, activations, cap, &options, &plan);
-	if (status == OK && (effort == EFFORT_LEAST || (effort != EFFORT_LOOK && plan.extra == INT64_MAX))) {
+	if (status == OK && fit_stage_wants_least(effort, &plan)) {
 		options.coarse = false;
 		status = fit_planned_least(stage, scenario, fitted, &options, &solver, &plan);
 	}
