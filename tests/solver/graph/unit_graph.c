@@ -49,6 +49,32 @@ Test(graph, numbers_of_dtypes_and_kinds_are_only_added_to)
 		cr_expect_str_eq(kind_names[i], kinds[i]);
 }
 
+/* The graph that lends may be given back by all others. */
+Test(graph, texts_that_are_lent_outlive_their_draft)
+{
+	struct draft *draft = draft_new();
+	int64_t shape[] = { 4, 2 };
+	draft_tensor(draft, &(struct tensor){ .name = "given", .bytes = 8, .alias = NONE, .shape = shape, .dims = 2 });
+	op(draft, "f");
+	struct graph *lender = build(draft, NULL);
+	draft = draft_new();
+	draft_lend(draft, lender);
+	draft_tensor(draft, &lender->tensor[0]);
+	draft_op(draft, &lender->op[0]);
+	char name[] = "made";
+	struct tensor other = lender->tensor[0];
+	other.name = draft_text(draft, name);
+	draft_tensor(draft, &other);
+	name[0] = 'f';
+	OWN(graph) *graph = build(draft, NULL);
+	cr_assert_eq(graph->tensor[0].name, lender->tensor[0].name, "no copy");
+	cr_assert_eq(graph->tensor[0].shape, graph->tensor[1].shape, "equal shapes once");
+	graph_release(lender);
+	cr_assert(strcmp(graph->op[0].name, "f") == 0 && strcmp(graph->tensor[1].name, "made") == 0);
+	cr_assert_eq(graph_find_tensor(graph, "given"), 0);
+	cr_assert_eq(graph->tensor[0].shape[1], 2);
+}
+
 Test(graph, views_share_the_storage_of_their_root)
 {
 	struct draft *draft = draft_new();

@@ -37,6 +37,19 @@ Test(store, the_least_recently_used_goes_first)
 	cr_assert_eq(store_bytes(store), 0);
 }
 
+Test(store, what_a_lost_candidate_left_goes_but_for_what_is_small)
+{
+	OWN(store) *store = store_new();
+	store_begin(store, 100000, NULL);
+	keep(store, 1, 5000);
+	uint64_t mark = store_mark(store);
+	keep(store, 2, 5000);
+	keep(store, 3, 100);
+	cr_assert(has(store, 1));    /* used again: the newest, but kept before */
+	store_forget(store, mark, 1000);
+	cr_assert(has(store, 1) && !has(store, 2) && has(store, 3));
+}
+
 Test(store, nothing_is_kept_of_a_run_that_was_cut_short)
 {
 	OWN(store) *store = store_new();
