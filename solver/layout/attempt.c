@@ -72,11 +72,14 @@ static enum status try_cheap(struct attempt *attempt, struct control *control)
 #define WHEEL_LEAST 100    /* buffers, for the squeaky wheel: fewer are a matter for the exact search */
 #define WHEEL_GAP 20       /* and within 1/20 of what is wanted, */
 #define WHEEL_GAP_ALIGNED 8 /* or 1/8 where alignment leaves waste in every layout and the bound knows little of it */
+#define MANY 50000         /* buffers: a dive takes so long that few change little */
 #define SEARCH_MOST 4096   /* buffers, for the exact search */
+#define EJECT_MOST 500000  /* buffers, for ejection chains */
 #define SLICE_EFFORT UINT64_C(6000000)
 #define PEAK_EFFORT 1500   /* more for each buffer, */
 #define PEAK_MOST UINT64_C(250000000) /* up to so much */
 #define TRIFLE 10000000    /* so small a part of the arena is worth little effort: some bytes of gigabytes, */
+#define TRIFLE_MANY 500    /* of many buffers */
 #define TRIFLE_SHARE 16    /* this share of it */
 #define TURNS_MOST 1000    /* where steps that are left out spend nothing */
 
@@ -94,7 +97,8 @@ struct turn {
 
 static bool is_trifle(const struct attempt *attempt)
 {
-	return attempt->height > attempt->enough && attempt->height - attempt->enough <= attempt->enough / TRIFLE;
+	int64_t part = attempt->part.n > MANY ? TRIFLE_MANY : TRIFLE;
+	return attempt->height > attempt->enough && attempt->height - attempt->enough <= attempt->enough / part;
 }
 
 static bool is_within_wheel(const struct attempt *attempt)
@@ -110,7 +114,7 @@ static uint64_t turn_effort(const struct turn *turn)
 
 static bool wheel_helps(const struct turn *turn)
 {
-	return turn->number > 0 && !turn->last;
+	return turn->number > 0 && !turn->last && turn->attempt->part.n <= MANY;
 }
 
 /* Every other time from the best dive's order, else from one after another. */
@@ -177,6 +181,24 @@ static enum status try_peak(struct turn *turn)
 	return status;
 }
 
+/* Fewer are better off with dives and exact search, of more the first places alone take all effort. */
+static bool eject_helps(const struct turn *turn)
+{
+	uint32_t n = turn->attempt->part.n;
+	return n > SEARCH_MOST && n <= EJECT_MOST && peak_helps(turn);
+}
+
+static enum status try_eject(struct turn *turn)
+{
+	struct attempt *attempt = turn->attempt;
+	int64_t height = attempt->height;
+	enum status status = layout_eject(&attempt->part, attempt->enough, peak_effort(turn), attempt->offset,
+		&attempt->height, turn->control);
+	if (attempt->height < height)
+		attempt->strategy = "ejection chains";
+	return status;
+}
+
 /* docs/benchmarks.md says what each is worth. */
 static const struct step {
 	const char *name;
@@ -185,6 +207,7 @@ static const struct step {
 } steps[] = {
 	{ "layout.wheel", wheel_helps, try_wheel },
 	{ "layout.exact", search_helps, try_search },
+	{ "layout.eject", eject_helps, try_eject },
 	{ "layout.peak", peak_helps, try_peak },
 };
 

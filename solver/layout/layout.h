@@ -22,6 +22,7 @@
  *     wheel         moves buffers to the front that a dive placed badly
  *     boxes         joins buffers that fit together without waste
  *     peak          the fullest time first, then outwards
+ *     eject         puts what sticks out where it is least in the way
  *     moment        what is alive at one moment, as a bound
  *     reach         how high each section must reach
  *     nest          which buffer lives within some sections

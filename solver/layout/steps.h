@@ -55,6 +55,12 @@ enum status layout_cheap(const struct layout_model *model, int64_t enough, int64
 enum status layout_peak(const struct layout_model *model, int64_t enough, uint64_t effort, int64_t *offset,
 	int64_t *height, struct control *control);
 
+/* A layout below `height`, within `enough` or near it, if `effort` ticks will do: the fullest times' buffers first, and
+ * what has no place drives out the least, that in turn, and so on. For models without pins and gaps. A move is
+ * O(k log k) of k buffers that are alive with one. */
+enum status layout_eject(const struct layout_model *model, int64_t enough, uint64_t effort, int64_t *offset,
+	int64_t *height, struct control *control);
+
 /* Improves a layout of `height`, the dive's in this order, by moving what sticks out of `enough` forward in the order,
  * until a layout is within `enough` or `effort` ticks are spent; a dive each time. OK also when the effort was not
  * enough. */

@@ -1,9 +1,13 @@
-/* unit_layout_peak.c: windows around the peak, against the checker. */
+/* unit_layout_peak.c: windows around the peak and ejection chains, against the checker. */
 #include "tests/common/random_buffers.h"
 #include "solver/layout/steps.h"
 #include "tests/common/support.h"
 
 #define EFFORT 3000000
+
+/* What improves a layout. */
+typedef enum status improver(const struct layout_model *model, int64_t enough, uint64_t effort, int64_t *offset,
+	int64_t *height, struct control *control);
 
 static void check(
 	const struct buffers *buffers, const struct layout_model *model, const int64_t *offset, int64_t height, int round)
@@ -56,7 +60,7 @@ static void draw_step(struct sample *sample, uint32_t layers, bool twice, uint64
 	sample->buffers = (struct buffers){ .n = n, .lower = sample->lower, .upper = sample->upper, .size = sample->size };
 }
 
-Test(peak, lowers_training_steps_to_their_load)
+static void lowers_to_load(improver *improve)
 {
 	uint64_t seed = test_seed();
 	struct sample sample;
@@ -69,10 +73,10 @@ Test(peak, lowers_training_steps_to_their_load)
 		cr_assert_eq(layout_model_build(&sample.buffers, 1, &model, NULL), OK);
 		int64_t before = bad_layout(&model, offset), height = before, height_again = before;
 		memcpy(again, offset, sizeof again);
-		cr_assert_eq(layout_peak(&model, model.max_load, EFFORT, offset, &height, &control), OK);
+		cr_assert_eq(improve(&model, model.max_load, EFFORT, offset, &height, &control), OK);
 		check(&sample.buffers, &model, offset, height, round);
 		cr_assert_leq(height, before);
-		cr_assert_eq(layout_peak(&model, model.max_load, EFFORT, again, &height_again, &control), OK);
+		cr_assert_eq(improve(&model, model.max_load, EFFORT, again, &height_again, &control), OK);
 		cr_assert(height == height_again && memcmp(offset, again, model.n * sizeof *offset) == 0,
 			"SEED=%llu round %d: differs", (unsigned long long)test_seed(), round);
 		better += height < before;
@@ -83,8 +87,18 @@ Test(peak, lowers_training_steps_to_their_load)
 		at_load, rounds);
 }
 
+Test(peak, lowers_training_steps_to_their_load)
+{
+	lowers_to_load(layout_peak);
+}
+
+Test(eject, lowers_training_steps_to_their_load)
+{
+	lowers_to_load(layout_eject);
+}
+
 /* What a stopped run leaves is a layout, and never a worse one. */
-Test(peak, stopped_anywhere_the_layout_is_whole)
+static void stopped_anywhere(improver *improve)
 {
 	uint64_t seed = test_seed();
 	struct sample sample;
@@ -95,11 +109,21 @@ Test(peak, stopped_anywhere_the_layout_is_whole)
 		struct control control = { .limit = 1 + (uint64_t)below(&seed, 100000) };
 		cr_assert_eq(layout_model_build(&sample.buffers, 1, &model, NULL), OK);
 		int64_t before = bad_layout(&model, offset), height = before;
-		enum status status = layout_peak(&model, model.max_load, EFFORT, offset, &height, &control);
+		enum status status = improve(&model, model.max_load, EFFORT, offset, &height, &control);
 		cr_assert(status == OK || status == LIMIT);
 		cr_assert_leq(height, before);
 		check(&sample.buffers, &model, offset, height, round);
 	}
+}
+
+Test(peak, stopped_anywhere_the_layout_is_whole)
+{
+	stopped_anywhere(layout_peak);
+}
+
+Test(eject, stopped_anywhere_the_layout_is_whole)
+{
+	stopped_anywhere(layout_eject);
 }
 
 /* Two full times are laid out one after the other: what lives between them has places with both, wherever that ends. */
@@ -123,7 +147,7 @@ Test(peak, what_lives_between_full_times_does_not_overlap)
 	cr_assert_gt(better, 1000);
 }
 
-Test(peak, out_of_memory_leaks_nothing)
+static void leaks_nothing(improver *improve)
 {
 	uint64_t seed = test_seed();
 	struct sample sample;
@@ -139,7 +163,7 @@ Test(peak, out_of_memory_leaks_nothing)
 		bad_layout(&model, offset);
 		memory_allow(n);
 		/* Less than the load: every way is tried. */
-		enum status status = layout_peak(&model, model.max_load - 1, 100000, offset, &height, &control);
+		enum status status = improve(&model, model.max_load - 1, 100000, offset, &height, &control);
 		memory_allow(-1);
 		cr_assert_eq(memory_blocks(), before, "allocation %ld", n);
 		if (status != NO_MEMORY) {
@@ -147,4 +171,14 @@ Test(peak, out_of_memory_leaks_nothing)
 			break;
 		}
 	}
+}
+
+Test(peak, out_of_memory_leaks_nothing)
+{
+	leaks_nothing(layout_peak);
+}
+
+Test(eject, out_of_memory_leaks_nothing)
+{
+	leaks_nothing(layout_eject);
 }
