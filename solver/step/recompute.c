@@ -407,7 +407,7 @@ static void later_op(struct replay *replay, uint32_t op, uint32_t capacity)
 static bool step_recompute_note_windows(struct replay *replay, const struct offload_window *window, uint32_t windows)
 {
 	struct arena *arena = &replay->arena;
-	uint32_t ops = replay->graph->ops, *row, *item;
+	uint32_t ops = replay->graph->ops, *row, *item = NULL;
 	bool fine = ROOMS(arena, windows, row, item) && ROOM(arena, replay->window, replay->graph->storages) &&
 		(windows == 0 || ROOM(arena, replay->pinned, 2 * (size_t)windows));
 	FOR_WHILE(i, windows, fine) {

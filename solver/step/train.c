@@ -414,7 +414,7 @@ struct graph *train_forward_part(const struct graph *step, const struct rules *r
 	OWN(arena) arena = { 0 };
 	struct build build = { 0 };
 	uint32_t *tensor, *op, behind = behind_update(step);
-	bool *wanted;
+	bool *wanted = NULL;
 	if (behind != NONE) {
 		refuse(error, "train can't make the step anew: forward op \"%.100s\" comes behind the update",
 			step->op[behind].name);
