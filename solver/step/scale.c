@@ -362,6 +362,9 @@ static bool is_needless(const struct scaling *scaling, uint32_t op)
 	uint32_t result = graph->writes.item[graph->writes.start[op]];
 	const struct tensor *of = &graph->tensor[result];
 	FOR_ITEMS(user, &graph->users, of->storage) {
+		FOR_SPAN(i, graph->inplace_start, user)
+			if (graph->tensor[graph->inplace[i].in].storage == of->storage)
+				return false;
 		if (csr_length(&graph->reads, user) != 1 || graph->reads.item[graph->reads.start[user]] != result ||
 			op_releases(&graph->op[user]))
 			continue;

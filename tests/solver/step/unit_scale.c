@@ -104,6 +104,29 @@ Test(scale, to_the_size_it_has_changes_nothing)
 	cr_assert_eq(report.copies + report.sums + report.workspaces, 0);
 }
 
+static uint32_t count_type(const struct graph *graph, const char *type)
+{
+	uint32_t found = 0;
+	for (uint32_t op = 0; op < graph->ops; op++)
+		found += strncmp(graph->op[op].type, type, strlen(type)) == 0;
+	return found;
+}
+
+/* ATen makes a view where a reshape drops or adds nothing but dims of 1, whatever the strides. */
+Test(scale, a_reshape_of_one_sample_copies_nothing)
+{
+	struct scale_report report;
+	OWN(graph) *graph = open_sample("bert_base_b1_s512_adam"), *many = scale(graph, 4, 0, &report),
+			   *one = scale(many, 1, 0, &report);
+	uint32_t copies = count_type(graph, "aten.clone"), views = count_type(one, "aten.alias");
+	cr_expect_gt(count_type(many, "aten.clone"), copies);
+	cr_expect_eq(count_type(one, "aten.clone"), copies, "%u, %u", count_type(one, "aten.clone"), copies);
+	cr_expect_eq(views, count_type(many, "aten.clone") - copies);
+	for (uint32_t op = 0; op < one->ops; op++)
+		if (strcmp(one->op[op].type, "aten.alias.default") == 0)
+			cr_expect_neq(one->tensor[one->writes.item[one->writes.start[op]]].alias, NONE);
+}
+
 /* ---- refusals -------------------------------------------------------------------------------- */
 
 Test(scale, what_cannot_be_scaled_is_refused_with_the_reason)
