@@ -440,6 +440,8 @@ static enum status problems_take_choice(struct shard_run *run)
 static enum status problems_take_bound(struct shard_run *run)
 {
 	struct shard_dual *dual = &run->dual;
+	if (run->options->unbounded && (run->model.slots == 0 || control_status(run->control) == CANCELLED))
+		return OK;   /* a certificate's multipliers are wanted alone: there is none, or nobody waits for it */
 	COPY(dual->multiplier, run->best_multiplier, run->model.slots);
 	COPY(dual->message, run->best_message, run->model.messages);
 	TRY(shard_round(dual, run->problem, &run->plan->certificate));

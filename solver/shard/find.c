@@ -60,7 +60,6 @@ static enum status spend_slack(struct sharding_job *job, struct sharding *shardi
 	for (int step = 0; step < 7 && high - low > high / 64; step++) {
 		struct sharding found;
 		struct sharding_cost of_found;
-		struct sharding_report before = *job->report;
 		int64_t middle = low + (high - low) / 2;
 		enum status status = sharding_search_time(job, middle, &found, &of_found);
 		bool good = found.split && status == OK && of_found.usage <= middle && of_found.summed <= slowest;
@@ -69,10 +68,7 @@ static enum status spend_slack(struct sharding_job *job, struct sharding *shardi
 			*sharding = found;
 			*cost = of_found;
 			high = of_found.usage;
-			if (!job->report->of_estimate)   /* what is shown of more shardings holds of these, too */
-				*job->report = before;
 		} else {
-			*job->report = before;
 			low = middle;
 		}
 		if (!sharding_usable(status) && status != INFEASIBLE)
@@ -134,19 +130,16 @@ static enum status faster_within(struct sharding_job *job, struct sharding *shar
 	return status == NO_MEMORY ? NO_MEMORY : OK;
 }
 
-/* One mixture of the estimate, without the cap and within it: what that shows. */
+/* One mixture of the estimate within the cap, or where that shows nothing without it: what that shows. */
 static enum status shown_by_mixture(struct sharding_job *job, struct sharding *sharding)
 {
 	struct sharding_cost cost;
 	job->mixture = job->options->mixture;
 	job->apart = true;
-	enum status status = sharding_search(job, -1, false, sharding, &cost);
-	if (job->options->memory >= 0 && (sharding_usable(status) || status == INFEASIBLE)) {
-		struct sharding_report free = *job->report;
+	enum status status = sharding_search(job, job->options->memory, false, sharding, &cost);
+	if (job->options->memory >= 0 && job->report->proof.bound < 0 && (sharding_usable(status) || status == INFEASIBLE)) {
 		sharding_free(sharding);
-		status = sharding_search(job, job->options->memory, false, sharding, &cost);
-		if (job->report->proof.bound < free.proof.bound)
-			*job->report = free;
+		status = sharding_search(job, -1, false, sharding, &cost);
 	}
 	job->report->proof.value = larger_of(job->report->proof.value, job->report->proof.bound);
 	return status;

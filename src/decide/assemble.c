@@ -104,6 +104,16 @@ static struct plan *assemble(const struct planning *planning, struct transformed
 	return plan;
 }
 
+struct plan *plan_so_far(const struct planning *planning, const struct plan *plan)
+{
+	struct plan *again = assemble(planning, plan->transformed, plan->ordered, plan->laid_out);
+	if (again) {
+		again->fit_margin = plan->fit_margin;
+		memcpy(again->run, plan->run, sizeof plan->run);
+	}
+	return again;
+}
+
 /* How a stage came about in this run: from the store when no new result was made. */
 static struct stage_run assemble_run_of(const struct stage_run *run, bool reused)
 {
@@ -186,13 +196,21 @@ static struct plan_time_search search_of(const struct planning *planning, const 
 		how };
 }
 
-int64_t plan_glance(const struct planning *planning, const struct plan *plan)
+int64_t plan_glance(const struct planning *planning, const struct plan *plan, int64_t lead, struct shortlist *list)
 {
 	struct plan_time_search search = search_of(planning, plan, TIME_GLANCES);
 	struct overlap_climb climb = { 0 };
-	bool once = plan->time && scenario_accumulation(planning->scenario) == 1;
+	bool once = plan->time && scenario_accumulation(planning->scenario) == 1 &&
+		control_status(planning->stage->control) != CANCELLED;
 	enum status status = once ? plan_time_orders(&search, planning->stage->control, &climb) : OK;
-	int64_t time = climb.count > 0 ? climb.found[0].time : -1;
+	const struct overlap_result *found = &climb.found[0];
+	int64_t time = climb.count > 0 ? found->time : -1;
+	if (list && climb.count > 0 && time < lead) {
+		struct plan *fast = plan_reordered(planning, plan, found->order, found->winner);
+		if (fast)
+			fast->complete = true;
+		shortlist_add(list, fast);
+	}
 	overlap_climb_free(&climb);
 	if (status == NO_MEMORY || status == CANCELLED)
 		fail_status(planning->error, status);

@@ -8,6 +8,7 @@
 #include "src/scenario/shard_mesh.h"
 
 #define SEEN_MOST 3
+#define RACE_OPS 1000       /* of a device's graph: of smaller ones all candidates are planned at once */
 
 struct choosing {
 	const struct planning *planning;
@@ -18,6 +19,8 @@ struct choosing {
 	bool left_out;              /* moves, which the cap may need */
 	uint32_t compared;          /* shardings planned so far */
 	struct plan *first;         /* of all */
+	bool races;                 /* auto: it was looked at alone, as all others are first */
+	const struct plan *led;     /* the leader that was told last */
 	bool capped;                /* auto, which found the first without the cap */
 	struct sharded *seen[SEEN_MOST]; /* auto: results whose rivals were compared already, each kept alive */
 	uint32_t seens;
@@ -33,13 +36,15 @@ static bool choose_goes_on(struct choosing *choosing)
 	if (error->status == NO_MEMORY || error->status == LIMIT)
 		return false;
 	error_set(error, OK);
+	if (choosing->automatic && best != choosing->led)
+		planner_lead(choosing->planning, choosing->led = best);
 	return !choosing->limited && !(best && plan_is_enough(choosing->planning, best));
 }
 
 /* ---- one candidate, against what it has to beat ---- */
 
 #define NEAR_PERCENT 3   /* heuristics alone are this near to a complete plan's arena */
-#define SLOW_PART 40     /* a glance longer than the best step by such a part */
+#define SLOW_PART 67     /* a glance longer than the best step by such a part */
 
 /* The best plan so far, or one that another schedule has shown. Lent. */
 static const struct plan *choose_leader(const struct choosing *choosing)
@@ -59,18 +64,44 @@ static bool choose_is_slower(
 	return least >= 0 && !is_as_fast(least, plan_step_time(best));
 }
 
-/* The same of a rival that heuristics planned: as it is far above the cap, by a bound on its step (of accumulated
- * microbatches the time itself is one), or as a few passes say. */
-static bool choose_is_behind(const struct planning *planning, const struct plan *best, struct plan *quick)
+/* A candidate that has a chance. */
+struct look {
+	struct plan_wish wish;
+	struct transformed *transformed;
+	struct plan *quick;         /* by heuristics, or NULL */
+	uint64_t mark;              /* of the store, before all this */
+	int64_t glance;             /* picoseconds that a few passes come to; -1: unknown */
+};
+
+static void choose_forget(struct look *look)
 {
+	plan_release(look->quick);
+	transformed_release(look->transformed);
+}
+
+/* The same of a rival that heuristics planned: by a bound on its step, or as a few passes say. */
+static bool choose_trails(const struct look *look, const struct plan *best)
+{
+	int64_t time = plan_step_time(best);
+	return !is_as_fast(look->quick->time ? look->quick->time->bound.bound : 0, time) ||
+		look->glance - time > time / SLOW_PART;
+}
+
+/* The same: as it is far above the cap, too, and of accumulated microbatches by the time itself. What a few passes find
+ * is a candidate where it is the best so far. */
+static bool choose_is_behind(struct choosing *choosing, const struct plan *best, struct look *look)
+{
+	const struct planning *planning = choosing->planning;
+	struct plan *quick = look->quick;
 	int64_t budget = scenario_budget(&best->scenario), time = plan_step_time(best);
 	bool once = best->scenario.value[K_microbatches] == 1;
 	if (budget >= 0 && plan_is_far(quick, budget))
 		return true;
-	if (!is_as_fast(plan_step_time(quick), time) && quick->time &&
-		(!once || (plan_time_bound(quick->time) == OK && !is_as_fast(quick->time->bound.bound, time))))
+	if (!is_as_fast(plan_step_time(quick), time) && quick->time && (!once || plan_time_bound(quick->time) != OK))
 		return true;
-	return once && scenario_seeks_time(planning->scenario) && plan_glance(planning, quick) - time > time / SLOW_PART;
+	if (once && scenario_seeks_time(planning->scenario) && !choose_trails(look, best))
+		look->glance = plan_glance(planning, quick, time, choosing->automatic ? &choosing->list : NULL);
+	return choose_trails(look, best);
 }
 
 /* auto, where nothing keeps the cap so far: a complete plan of so many ops finds no less memory than heuristics do. */
@@ -80,54 +111,64 @@ static bool choose_is_huge(const struct choosing *choosing, const struct transfo
 		transformed->graph->ops > HUGE_OPS;
 }
 
-/* Adds a candidate's plans. Of one that is no better nothing large stays in the store that was kept since a mark. What
- * its best plan comes to, and whether there is one. */
-static bool choose_take(struct choosing *choosing, struct shortlist *own, uint64_t mark, struct outcome *comes_to)
-{
-	const struct stage_context *stage = choosing->planning->stage;
-	struct outcome had = plan_outcome(choose_leader(choosing));
-	bool any = own->plans > 0;
-	if (any)
-		*comes_to = plan_outcome(shortlist_leader(own));
-	if (!any || !outcome_better(&choosing->list.goal, comes_to, &had))
-		store_forget(stage->store, mark, stage->forgets);
-	shortlist_join(&choosing->list, own);
-	return any;
-}
-
-/* Adds the plans of a wish, where it has a chance against the best so far; auto's also as heuristics planned it, as the
- * complete one may be slower. sure: only what no order can mend rules it out. What its best plan comes to, and whether
- * there is one. */
-static bool choose_plan_wish(
-	struct choosing *choosing, const struct plan_wish *wish, bool sure, struct outcome *comes_to)
+static bool choose_has_chance(struct choosing *choosing, bool sure, struct look *look)
 {
 	const struct planning *planning = choosing->planning;
 	const struct plan *best = choose_leader(choosing);
-	struct shortlist own = { .goal = choosing->list.goal };
-	uint64_t mark = store_mark(planning->stage->store);
 	struct transformed *transformed = stage_transform(
-		planning->stage, planning->input, planning->scenario, wish, false, planning->error);
-	if (transformed && control_status(planning->stage->control) == CANCELLED) {
-		transformed_release(transformed);
+		planning->stage, planning->input, planning->scenario, &look->wish, false, planning->error);
+	look->transformed = transformed;
+	if (transformed && control_status(planning->stage->control) == CANCELLED)
 		return fail(planning->error, CANCELLED, "stopped before there was a plan") == OK;
-	}
 	bool by_time = choosing->automatic && !plan_is_over(best), huge = transformed && choose_is_huge(choosing, transformed),
 		 open = transformed && !(by_time ? choose_is_slower(planning, best, transformed)
 			: huge && bytes_are_far(transformed->sharded->cost.usage, plan_needs(best)));
-	struct plan *quick = open && (by_time || !huge) ? plan_transformed(planning, transformed, wish, true) : NULL;
+	look->quick = open && (by_time || !huge) ? plan_transformed(planning, transformed, &look->wish, true) : NULL;
 	choosing->compared++;
-	bool plans = quick ? (by_time ? !choose_is_behind(planning, best, quick)
-		: sure || plan_needs(quick) <= plan_needs(best) + plan_needs(best) / 100 * NEAR_PERCENT)
+	return look->quick ? (by_time ? !choose_is_behind(choosing, best, look)
+		: sure || plan_needs(look->quick) <= plan_needs(best) + plan_needs(best) / 100 * NEAR_PERCENT)
 		: open && planning->error->status == OK;
-	if (plans)
-		plan_each_order(planning, transformed, wish, false, &own);
-	if (quick && plans && choosing->automatic) {
-		quick->complete = true;    /* as a candidate: nothing better of it follows */
-		shortlist_add(&own, plan_retain(quick));
+}
+
+/* Looks at a wish: whether it has a chance against the best so far; else nothing large stays in the store. sure: only
+ * what no order can mend rules it out. */
+static bool choose_look(struct choosing *choosing, const struct plan_wish *wish, bool sure, struct look *look)
+{
+	const struct stage_context *stage = choosing->planning->stage;
+	*look = (struct look) { .wish = *wish, .mark = store_mark(stage->store), .glance = -1 };
+	if (choose_has_chance(choosing, sure, look))
+		return true;
+	choose_forget(look);
+	store_forget(stage->store, look->mark, stage->forgets);
+	return false;
+}
+
+/* Adds the plans of what was looked at; auto's also as heuristics planned it, as the complete one may be slower. Of one
+ * that is no better nothing large stays in the store that was kept since its mark. */
+static void choose_complete(struct choosing *choosing, struct look *look)
+{
+	const struct planning *planning = choosing->planning;
+	struct shortlist own = { .goal = choosing->list.goal };
+	struct outcome had = plan_outcome(choose_leader(choosing)), came = had;
+	plan_each_order(planning, look->transformed, &look->wish, false, &own);
+	if (look->quick && choosing->automatic) {
+		look->quick->complete = true;    /* as a candidate: nothing better of it follows */
+		shortlist_add(&own, plan_retain(look->quick));
 	}
-	plan_release(quick);
-	transformed_release(transformed);
-	return choose_take(choosing, &own, mark, comes_to);
+	if (own.plans > 0)
+		came = plan_outcome(shortlist_leader(&own));
+	if (!outcome_better(&own.goal, &came, &had))
+		store_forget(planning->stage->store, look->mark, planning->stage->forgets);
+	shortlist_join(&choosing->list, &own);
+	choose_forget(look);
+}
+
+/* Adds the plans of a wish, where it has a chance. */
+static void choose_plan_wish(struct choosing *choosing, const struct plan_wish *wish, bool sure)
+{
+	struct look look;
+	if (choose_look(choosing, wish, sure, &look))
+		choose_complete(choosing, &look);
 }
 
 /* ---- rivals: planned memory and time decide between shardings ---- */
@@ -156,26 +197,56 @@ static uint32_t rival_next(const struct sharded *sharded, const bool *open)
 	return next;
 }
 
+/* What may be the best, in the order of what a few passes come to, as a fast leader rules others out. */
+static void choose_race(struct choosing *choosing, struct look *look, uint32_t looks)
+{
+	while (looks > 0 && choose_goes_on(choosing)) {
+		uint32_t next = 0;
+		FOR_FROM(i, 1, looks)
+			next = look[i].glance < look[next].glance ? i : next;
+		look[next].mark = store_mark(choosing->planning->stage->store);
+		if (choose_trails(&look[next], shortlist_leader(&choosing->list)))
+			choose_forget(&look[next]);
+		else
+			choose_complete(choosing, &look[next]);
+		look[next] = look[--looks];
+	}
+	FOR(i, looks)
+		choose_forget(&look[i]);
+}
+
 /* What search and experts count is what stays; order and layout add what comes and goes. Adds the first plan and its
- * rivals', the fastest by estimate first, as a fast leader rules others out. What auto promises to be no slower than,
- * experts' shardings, is planned even where nothing keeps the cap so far. Takes the first plan over. */
-static void choose_judge(struct choosing *choosing, struct plan *first)
+ * rivals', the fastest by estimate first; where all race, after a look at each. What auto promises to be no slower
+ * than, experts' shardings, is planned even where nothing keeps the cap so far. Takes the first plan over. */
+static void choose_judge(struct choosing *choosing, struct plan *first, bool races)
 {
 	struct sharded *sharded = first->sharded;
+	struct look look[1 + SHARD_RIVALS] = { { .glance = plan_step_time(first) } };
+	uint32_t looks = races;
 	bool open[SHARD_RIVALS];
 	choosing->limited |= first->limited;
 	shortlist_add(&choosing->list, plan_retain(first));
+	if (races) {
+		look->wish = first_wish(choosing->planning->scenario);
+		look->transformed = transformed_retain(first->transformed);
+		look->quick = plan_retain(first);
+	}
 	if (sharded && !choosing->limited && sharded->rivals > 0 && step_runs("choose.rivals")) {
 		FOR(i, sharded->rivals)
 			open[i] = !choose_has_seen(choosing, &sharded->rival[i]);
 		for (uint32_t i; choose_goes_on(choosing) && (i = rival_next(sharded, open)) != NONE; open[i] = false) {
 			struct plan_wish wish = { .margin = first->fit_margin, .rival = 1 + i, .first = sharded };
-			struct outcome came;
-			choose_plan_wish(choosing, &wish, choosing->automatic && i < sharded->experts, &came);
+			if (!choose_look(choosing, &wish, choosing->automatic && i < sharded->experts, &look[looks]))
+				continue;
+			if (races)
+				looks++;
+			else
+				choose_complete(choosing, &look[looks]);
 		}
 		if (choosing->seens < SEEN_MOST)
 			choosing->seen[choosing->seens++] = sharded_retain(sharded);
 	}
+	choose_race(choosing, look, looks);
 	plan_release(first);
 }
 
@@ -185,10 +256,10 @@ static void choose_judge(struct choosing *choosing, struct plan *first)
 static void choose_first(struct choosing *choosing)
 {
 	struct plan *plan = plan_retain(choosing->first);
-	if (!choosing->capped)
+	if (!choosing->capped && !choosing->races)
 		plan = rounds_fit(choosing->planning, plan, false, &choosing->compared);
 	if (plan)
-		choose_judge(choosing, plan);
+		choose_judge(choosing, plan, choosing->races);
 }
 
 static bool choose_limits_help(const struct choosing *choosing)
@@ -207,7 +278,7 @@ static void choose_limits(struct choosing *choosing)
 	struct plan *other = plan_once(choosing->planning, &wish, false);
 	choosing->compared += other != NULL;
 	if (other)
-		choose_judge(choosing, other);
+		choose_judge(choosing, other, false);
 }
 
 static bool choose_least_helps(const struct choosing *choosing)
@@ -224,13 +295,12 @@ static void choose_least(struct choosing *choosing)
 {
 	const struct planning *planning = choosing->planning;
 	const struct plan *best = shortlist_leader(&choosing->list);
-	struct outcome came;
 	struct plan_wish wish = { .margin = scenario_cuts(planning->scenario) ? best->fit_margin : MARGIN_NO_CAP,
 		.least = true, .first = choosing->first->sharded };
 	struct transformed *transformed = stage_transform(
 		planning->stage, planning->input, planning->scenario, &wish, false, planning->error);
 	if (transformed && !choose_has_seen(choosing, &transformed->sharded->sharding))
-		choose_plan_wish(choosing, &wish, true, &came);
+		choose_plan_wish(choosing, &wish, true);
 	transformed_release(transformed);
 }
 
@@ -238,9 +308,8 @@ static void choose_least(struct choosing *choosing)
 static void choose_told(struct choosing *choosing, const struct sharded *first, const struct sharding *told)
 {
 	struct plan_wish wish = { .margin = MARGIN_NO_CAP, .first = first, .told = told };
-	struct outcome came;
 	choosing->compared--;     /* was planned already, with others */
-	choose_plan_wish(choosing, &wish, true, &came);
+	choose_plan_wish(choosing, &wish, true);
 }
 
 /* Whether a plan may be as fast as any: the first of all keeps the cap, and its step, or the best's, is no longer than
@@ -338,13 +407,35 @@ struct plan_wish first_wish(const struct scenario *scenario)
 	return (struct plan_wish) { .margin = starts_without_cap(scenario) ? MARGIN_NO_CAP : 0 };
 }
 
+/* The first plan of all. Auto's of a large step that keeps the cap is what a few passes find: what else there is
+ * decides whether it is worth more. */
+static struct plan *choose_begin(struct choosing *choosing)
+{
+	const struct planning *planning = choosing->planning;
+	const struct scenario *scenario = planning->scenario;
+	struct plan_wish wish = first_wish(scenario);
+	struct shortlist own = { .goal = choosing->list.goal };
+	bool may = choosing->automatic && !scenario_cuts(scenario) && scenario_seeks_time(scenario) &&
+		scenario_accumulation(scenario) == 1 && (starts_without_cap(scenario) || choosing->list.goal.limit < 0);
+	OWN(transformed) *transformed = stage_transform(
+		planning->stage, planning->input, scenario, &wish, false, planning->error);
+	may &= transformed && transformed->graph->ops > RACE_OPS && transformed->graph->ops <= HUGE_OPS;
+	OWN(plan) *quick = may ? plan_transformed(planning, transformed, &wish, true) : NULL;
+	choosing->races = quick && !plan_is_over(quick);
+	if (!choosing->races)
+		return transformed && planning->error->status == OK ? plan_transformed(planning, transformed, &wish, false) : NULL;
+	quick->complete = true;
+	shortlist_add(&own, plan_retain(quick));
+	plan_glance(planning, quick, plan_step_time(quick), &own);
+	return shortlist_take(&own);
+}
+
 struct plan *choose_plan(const struct planning *planning, const struct plan *rival)
 {
 	struct choosing choosing = { .planning = planning, .rival = rival, .compared = 1,
 		.automatic = scenario_strategy(planning->scenario) == STRATEGY_AUTO,
 		.list.goal = { GOAL_FASTEST, scenario_budget(planning->scenario) } };
-	struct plan_wish wish = first_wish(planning->scenario);
-	struct plan *first = plan_once(planning, &wish, false), *plan = NULL;
+	struct plan *first = choose_begin(&choosing), *plan = NULL;
 	choosing.first = first;
 	if (first)
 		choose_among(&choosing);

@@ -72,6 +72,7 @@ struct planning {
 	struct graph *input;
 	const struct scenario *scenario;
 	struct error *error;
+	struct planner *planner;    /* is told of leaders; NULL: of another scenario */
 	bool state_first;           /* plans are judged with the optimizer's state made before the first step */
 };
 /* Nothing else is looked for. */
@@ -95,11 +96,16 @@ void plan_each_order(const struct planning *planning, struct transformed *transf
 /* All stages. A new reference or NULL. */
 struct plan *plan_once(const struct planning *planning, const struct plan_wish *wish, bool quick);
 /* Picoseconds of a step in an order that a few passes find, mostly within 3 % of what a search comes to; -1: none, or
- * the error's status. */
-int64_t plan_glance(const struct planning *planning, const struct plan *plan);
+ * the error's status. What is below lead is added to a list, which may be NULL. */
+int64_t plan_glance(const struct planning *planning, const struct plan *plan, int64_t lead, struct shortlist *list);
+/* Another plan of the same results, for whoever looks on while it is compared: not complete. NULL: no memory. */
+struct plan *plan_so_far(const struct planning *planning, const struct plan *plan);
 /* What the plan that was chosen says besides: the step in the program's order, and where orders for time were sought
  * the bound on the step. OK or NO_MEMORY. O(plan). */
 enum status plan_finish(struct plan *plan, const struct rules *rules);
+
+/* Tells the planner's owner, who looks on, that a plan leads (planner.c). */
+void planner_lead(const struct planning *planning, const struct plan *best);
 
 /* What the first pass of choose_plan() wishes. */
 struct plan_wish first_wish(const struct scenario *scenario);

@@ -64,6 +64,18 @@ static struct plan *planner_show(struct stage_context *stage, struct plan *plan,
 	return NULL;
 }
 
+void planner_lead(const struct planning *planning, const struct plan *best)
+{
+	struct planner *planner = planning->planner;
+	struct plan *plan = planner && planner->leads && best && !best->pipelined ? plan_so_far(planning, best) : NULL;
+	if (!plan || plan_finish(plan, planner->rules) != OK) {
+		plan_release(plan);
+		return;
+	}
+	plan_find_why_not(plan, planner->rules);
+	planner->leads(planner->control.context, plan);
+}
+
 /* What PyTorch's allocator doesn't hold though its peak does, and the optimizer has state: this made before the first
  * step doesn't lie between what comes and goes. */
 static bool planner_state_first_helps(const struct plan *plan)
@@ -87,7 +99,7 @@ struct plan *planner_run(struct planner *planner, struct graph *input, const str
 	enum planner_depth depth, struct error *error)
 {
 	struct stage_context stage;
-	struct planning planning = { &stage, input, scenario, error, .state_first = false };
+	struct planning planning = { &stage, input, scenario, error, .planner = planner };
 	if (!planner_start(planner, input, scenario, depth, &stage, error))
 		return NULL;
 	struct plan *plan = has_free_schedule(scenario) ? choose_schedule(&planning, depth == PLAN_QUICK)

@@ -13,6 +13,8 @@ struct planner {
 	bool any;                   /* whether a plan fits is all that is asked: the first that does is taken */
 	order_solver *order_solver; /* NULL: order_solve(); tests put others here */
 	bool once;                  /* its store is for one run */
+	/* Is given plans that lead while others are still compared, in control's context; NULL: nobody looks on. */
+	void (*leads)(void *context, struct plan *plan);
 	struct control control;     /* the caller sets cancel and report; ticks accumulate */
 };
 

@@ -9,6 +9,7 @@ bool variant_open(struct variant *variant, const struct planning *planning)
 {
 	variant->planning = *planning;
 	variant->planning.scenario = &variant->scenario;
+	variant->planning.planner = NULL;
 	return scenario_copy(&variant->scenario, planning->scenario) == OK || fail_memory(planning->error) == OK;
 }
 

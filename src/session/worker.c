@@ -25,6 +25,7 @@ struct request {
 
 struct worker {
 	struct planner planner; /* the thread's own */
+	uint64_t serves;        /* the request; the thread's own */
 	double reported;        /* when progress woke the reader last; the thread's own */
 	pthread_t thread;
 	atomic_bool cancel;     /* stop at once: superseded, ended, or the user wants it */
@@ -81,6 +82,13 @@ static void worker_publish(struct worker *worker, struct plan *plan, uint64_t re
 	pthread_mutex_unlock(&worker->mutex);
 	plan_release(old);
 	wake_reader(worker);
+}
+
+/* What leads so far, while the planner compares others. */
+static void worker_lead(void *context, struct plan *plan)
+{
+	struct worker *worker = context;
+	worker_publish(worker, plan, worker->serves);
 }
 
 static void publish_error(struct worker *worker, const struct error *error, uint64_t request)
@@ -268,8 +276,11 @@ static void worker_serve(struct worker *worker, struct request *request)
 		planner->control.cancel = &worker->cancel;
 		if (quick)
 			worker_publish(worker, quick, request->number);
+		worker->serves = request->number;
+		planner->leads = worker_lead;
 		if (quick || error.status == CANCELLED)
 			plan = planner_run(planner, request->graph, &request->scenario, PLAN_COMPLETE, &error);
+		planner->leads = NULL;
 	}
 	struct plan *best = plan ? plan_retain(plan) : NULL;
 	if (plan)

@@ -1,8 +1,8 @@
 /* worker.h: the thread that solves. It owns planner and store; the other side sees immutable plans only.
  *
  * A request supersedes the one before it, which is cancelled. For each request the worker publishes a plan from the
- * store, or first a quick one and then the complete one; where asked to, it goes on with more effort until both proofs
- * stand. Between requests it makes previews. */
+ * store, or first a quick one, what leads while shardings are compared, and the complete one; where asked to, it goes
+ * on with more effort until both proofs stand. Between requests it makes previews. */
 #pragma once
 
 #include "src/stages/base/stages.h"

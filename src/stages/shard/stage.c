@@ -305,7 +305,8 @@ static struct sharded *shard_stage_decide(struct shard_job *job, bool quick)
 		sharding_free(&sharding);
 	if (!sharded && status == OK && automatic && !quick)
 		sharded = shard_stage_expert(job, &decided, &report);
-	bool rivals = automatic && !quick && job->wish->rivals != RIVALS_NONE;
+	bool rivals = automatic && !quick && job->wish->rivals != RIVALS_NONE &&
+		control_status(job->stage->control) != CANCELLED;
 	if (sharded && shard_stage_complete(job, rivals, &decided, &report, sharded) != OK) {
 		fail_memory(job->error);
 		sharded_release(sharded);

@@ -124,6 +124,30 @@ static struct graph *model(const char *name, int64_t batch, int64_t layers)
 		name, (struct model_config){ .layers = layers, .batch = batch, .seq = model_find(name)->config.seq ? 32 : 0 });
 }
 
+struct led { uint32_t plans; int64_t time; };
+
+static void take_leader(void *context, struct plan *plan)
+{
+	struct led *led = context;
+	cr_assert(!plan->complete && !plan->limited && plan->sharded);
+	cr_assert(led->plans == 0 || plan_step_time(plan) <= led->time + led->time / 1000);
+	led->time = plan_step_time(plan);
+	led->plans++;
+	plan_release(plan);
+}
+
+/* What leads is told while others are compared: each no slower than the one before, the last as good as the plan. */
+Test(auto_strategy, leaders_are_told)
+{
+	const char *words = "devices=8 strategy=auto device=a100-80gb";
+	OWN(graph) *graph = model("gpt", 8, 5);
+	struct led led = { 0 };
+	OWN(planner) planner = { .store = store_new(), .leads = take_leader, .control = { .context = &led } };
+	OWN(plan) *plan = plan_of(&planner, graph, words);
+	cr_assert(plan && plan->graph->ops > 1000 && led.plans > 1, "%u leaders", led.plans);
+	cr_assert(plan_step_time(plan) <= led.time + led.time / 1000);
+}
+
 Test(auto_strategy, no_other_is_faster_on_models)
 {
 	static const char *const models[] = { "gpt", "resnet18", "llama", "moe", "bert", "vit", "t5", "dlrm" };
