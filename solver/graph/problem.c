@@ -60,18 +60,6 @@ static enum status fill_rows(const struct graph *graph, const uint32_t *item, st
 	return csr_transpose(arena, use, graph->ops, problem->items, &problem->users);
 }
 
-/* An op whose results are all aliases and that writes nothing in place. */
-static enum status fill_views(const struct graph *graph, struct problem *problem)
-{
-	ROOM(&problem->arena, problem->view, graph->ops);
-	for (uint32_t op = 0; problem->view && op < graph->ops; op++) {
-		problem->view[op] = csr_length(&graph->writes, op) > 0 && graph->inplace_start[op] == graph->inplace_start[op + 1];
-		FOR_ITEMS(written, &graph->writes, op)
-			problem->view[op] &= graph->tensor[written].alias != NONE;
-	}
-	return problem->view ? OK : NO_MEMORY;
-}
-
 /* pred with the pins added; without pins the graph's own. */
 static enum status fill_dependencies(
 	const struct graph *graph, const struct memory_rules *rules, struct problem *problem)
@@ -150,10 +138,11 @@ static enum status fill_program(const struct graph *graph, struct problem *probl
 
 static enum status fill_ops(const struct graph *graph, const struct memory_rules *rules, struct problem *problem)
 {
-	NEED(ROOMS(&problem->arena, graph->ops, problem->workspace, problem->phase));
+	NEED(ROOMS(&problem->arena, graph->ops, problem->workspace, problem->phase, problem->view));
 	FOR(op, graph->ops) {
 		problem->workspace[op] = rules->workspace ? align_up(graph->op[op].workspace, rules->alignment) : 0;
 		problem->phase[op] = graph->op[op].phase;
+		problem->view[op] = graph_is_view(graph, op);
 	}
 	return OK;
 }
@@ -166,7 +155,6 @@ enum status problem_of_graph(
 	enum status status = item ? fill_items(graph, rules, item, problem) : NO_MEMORY;
 	THEN(status, fill_rows(graph, item, problem));
 	THEN(status, fill_dependencies(graph, rules, problem));
-	THEN(status, fill_views(graph, problem));
 	THEN(status, fill_ops(graph, rules, problem));
 	THEN(status, fill_program(graph, problem, error));
 	if (status == NO_MEMORY)
