@@ -21,7 +21,7 @@
 #define ORDERED_FIRST 2 /* of a large step: candidates ordered before what that brings decides about more */
 #define HALVINGS 6 /* of what is between what always stays and the lowest peak so far */
 #define DEEPER UINT64_C(50000) /* ticks of searches in full for each op, and for at most */
-#define DEEPER_OPS 900u /* so many */
+#define DEEPER_OPS 3600u /* so many */
 #define CLOSE_TO 4096    /* a range that is so small a part of what always stays is searched no more */
 #define OPEN 20      /* a plan above the bound by such a part of the step, and */
 #define PATIENT 50   /* of what is open such a part that the last search closed: less, and no other one is tried */
@@ -85,6 +85,36 @@ static void recompute_try_all(struct solving *solving, enum recompute_state stat
 	recompute_try(search, search->state);
 }
 
+/* From states that do not fit to some that do, first from those with the lowest peak. */
+static void repair_all(struct solving *solving)
+{
+	const struct recompute_dual *dual = solving->dual;
+	struct recompute_search *search = &solving->solver->search;
+	const struct recompute_step *step = &solving->solver->step;
+	uint8_t *MAKE(start, step->storages);
+	if (!start) {
+		search->status = NO_MEMORY;
+		return;
+	}
+	recompute_allow(search, solving->ticks / 4);
+	if (search->lowest_peak < INT64_MAX) {
+		memcpy(start, search->lowest, step->storages);
+		recompute_repair(search, start);
+	}
+	uint32_t heaviest = 0, columns = dual ? dual->columns : 0;
+	FOR(c, columns)
+		heaviest = dual->column[c].time > dual->column[heaviest].time ? c : heaviest;
+	uint32_t begin[] = { dual ? dual->best : 0, heaviest, columns - 1 };
+	for (int i = 0; i < 6 && columns > 0 && search->status == OK; i++) {
+		recompute_allow(search, solving->ticks / 4);
+		recompute_states_of(step, dual->column[begin[i / 2]].kept, start);
+		for (uint32_t s = 0; s < step->storages && i % 2 == 0; s++)
+			start[s] = start[s] == RECOMPUTE_HOLD ? RECOMPUTE_LATE : start[s];
+		recompute_repair(search, start);
+	}
+	mem_free(start);
+}
+
 /* ---- along one base: the dual's cuts, mixed and improved ---- */
 
 static void base_mix(struct solving *solving)
@@ -109,7 +139,9 @@ static void base_nest(struct solving *solving)
 	const struct activations *activations = solving->options->activations;
 	double price = 0;
 	recompute_try_all(solving, RECOMPUTE_HOLD);
-	uint32_t layers = activations && !solving->options->coarse && !is_near(solving, 1, FAR) ? activations->layers : 0;
+	bool poor = !solving->options->coarse && !is_near(solving, 1, FAR),
+		 large = solving->solver->base[0].actives >= SMALL_STEP;
+	uint32_t layers = activations && poor && large ? activations->layers : 0;
 	int64_t held = search->extra;
 	FOR(s, step->storages)
 		if (step->bytes[s] > RECOMPUTE_SMALL)
@@ -119,6 +151,8 @@ static void base_nest(struct solving *solving)
 			recompute_states_nested(step, activations, every, ldexp(price, -4 * i), search->state);
 			recompute_try(search, search->state);
 		}
+	if (poor && search->extra == held)
+		repair_all(solving);
 }
 
 static bool base_reprice_helps(const struct solving *solving)

@@ -225,10 +225,11 @@ enum effort {
 	EFFORT_LEAST
 }; /* published strategies as candidates; not; the cuts alone; the least memory, whatever the cap */
 
-/* What is proved not to fit gets its lowest plan where that is asked for. */
-static bool fit_stage_wants_least(enum effort effort, const struct recompute_plan *plan)
+/* What is proved not to fit the whole cap gets its lowest plan where that is asked for. */
+static bool fit_stage_wants_least(enum effort effort, const struct recompute_plan *plan, bool whole)
 {
-	return effort == EFFORT_LEAST || (effort != EFFORT_LOOK && plan->extra == INT64_MAX && !plan->impossible);
+	return effort == EFFORT_LEAST ||
+		(effort != EFFORT_LOOK && plan->extra == INT64_MAX && !(plan->impossible && whole));
 }
 
 static struct graph *fit_stage_solve(struct stage_context *stage, const struct scenario *scenario,
@@ -247,7 +248,7 @@ static struct graph *fit_stage_solve(struct stage_context *stage, const struct s
 	status = status == OK ? recompute_solve(&solver, cap, &options, stage->control, &plan) : status;
 	if (status == OK && !plan.proved && !plan.impossible && effort == EFFORT_ALL)
 		status = consider_published(stage, &solver, activations, cap, &options, &plan);
-	if (status == OK && fit_stage_wants_least(effort, &plan)) {
+	if (status == OK && fit_stage_wants_least(effort, &plan, cap >= scenario_budget(scenario))) {
 		options.coarse = false;
 		status = fit_planned_least(stage, scenario, fitted, &options, &solver, &plan);
 	}
