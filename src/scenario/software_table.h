@@ -13,7 +13,7 @@
 	X(GIVEN, "given", "by data sheets alone, with megatron-bridge's efficiencies: so that chips compare", \
 		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, 0) \
 	X(MEGATRON_LM, "megatron-lm", "Megatron-LM, kernel by kernel (A100s, 2022; B200s, 2025)", \
-		780, 967, 881, 944, 942, 1394, 1466, 5200, 15800, 0, false, TELLS(MATRIX) | TELLS(ATTENTION) | TELLS(PIECES)) \
+		802, 1075, 819, 944, 860, 1394, 1466, 6750, 15800, 0, false, TELLS(MATRIX) | TELLS(ATTENTION) | TELLS(PIECES)) \
 	X(MEGATRON_BRIDGE, "megatron-bridge", "NVIDIA's recipes: Megatron Core with Transformer Engine and its 8-bit " \
 		"products (NeMo, Megatron Bridge); --overhead inside=75% where tp_comm_overlap is set", \
 		903, 586, 979, 944, 1000, 1394, 1466, 4000, 15800, DEEPEP_HELD, false, \
