@@ -66,6 +66,7 @@ struct config_entry {
 	bool front;  /* no other that fits is faster and takes no more memory */
 	bool leads;  /* the fastest that fits of those that cut the model alike (tp, pp, ep) */
 	uint32_t variants;  /* where it leads: how many others of this cut fit */
+	uint32_t next;  /* place of the next one of this cut, by time; 0: there is none */
 	struct config_result result; /* estimated */
 	struct config_planned planned;
 };
@@ -131,13 +132,13 @@ enum status config_rank(struct config_list *list);
 uint32_t config_want_leading(const struct config_list *list, uint32_t most, uint32_t each, bool *wanted);
 /* The plan of entry number doesn't fit the cap: the fastest variant of its cut that should, by how far plan and
  * estimate of this one are apart, takes its place and leads them. The entry becomes a variant and lies no longer by
- * time. False where it leads nothing or has no such variant. O(fitting). */
+ * time. False where it leads nothing or has no such variant. O(variants). */
 bool config_pass_lead(struct config_list *list, uint32_t number, int64_t cap);
 /* Of the fitting entries from number begin on the next one by time; *at, zeros at first, keeps the place. NONE: all
  * were returned. */
 uint32_t config_next_by_time(const struct config_list *list, uint32_t begin, uint32_t at[2]);
 /* Of the cut of a leading entry the fastest entry of every other way to share the tokens out (dp, cp), by time, into
- * share[most]; how many. O(fitting). */
+ * share[most]; how many. O(variants). */
 uint32_t config_token_shares(const struct config_list *list, uint32_t number, uint32_t most, uint32_t *share);
 /* It was planned, or tried to be, and doesn't fit. */
 bool config_failed(const struct config_entry *entry);

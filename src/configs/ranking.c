@@ -4,6 +4,12 @@
 #include "config_search.h"
 #include "src/decide/decide.h"
 
+#define CUTS_HASHED 1024
+
+struct cut {
+	uint32_t leader, first, more;  /* entries: the fastest, the place of the next; of the same hash another one, or 0 */
+};
+
 /* What fits by time, then memory; what doesn't by memory, then time. */
 static int64_t ranked_by(const struct config_entry *entry, bool first)
 {
@@ -39,19 +45,24 @@ static enum status find_ranks(const struct config_entry *entry, uint32_t count, 
 	return OK;
 }
 
-/* Entries that all fit, or don't. Mostly they are ranked but for a few. They are large: around each cycle of moves. */
-static enum status sort_by_rank(struct config_entry *entry, uint32_t count)
+/* The places that entries have when ranked. Mostly they are ranked but for a few. */
+static enum status rank_entries(const struct config_entry *entry, uint32_t count, struct keyed *rank)
 {
-	HELD struct keyed *MAKE(rank, (size_t)count + 1);
-	NEED(rank);
 	uint32_t sorted = 1;
 	while (sorted < count && is_ranked(&entry[sorted - 1], &entry[sorted]))
 		sorted++;
-	if (sorted >= count)
-		return OK;
-	TRY(find_ranks(entry, count, rank));
+	if (sorted < count)
+		return find_ranks(entry, count, rank);
+	FOR(i, count)
+		rank[i].item = i;
+	return OK;
+}
+
+/* Each entry to its place. They are large: around each cycle of moves. */
+static void move_entries(struct config_entry *entry, uint32_t count, struct keyed *rank)
+{
 	FOR(i, count) {
-		if (rank[i].item == NONE)
+		if (rank[i].item == NONE || rank[i].item == i)
 			continue;
 		struct config_entry first = entry[i];
 		for (uint32_t to = i; to != NONE;) {
@@ -61,7 +72,6 @@ static enum status sort_by_rank(struct config_entry *entry, uint32_t count)
 			to = from == i ? NONE : from;
 		}
 	}
-	return OK;
 }
 
 bool config_same_cut(const struct config *a, const struct config *b)
@@ -71,38 +81,42 @@ bool config_same_cut(const struct config *a, const struct config *b)
 
 /* Who wants another way to train on a cluster wants another way to cut the model first: each has dozens of variants
  * (schedules, ZeRO stages, microbatches, cp for dp) within a percent of each other. Of entries that fit, by time, the
- * first of each cut come first. O(fitting * ways to cut). */
-static enum status find_leaders(struct config_list *list)
+ * first of each cut come first: in their ranks, so that entries move once. O(fitting). */
+static enum status find_leaders(struct config_list *list, struct keyed *rank)
 {
-	HELD uint32_t *MAKE(leader, list->fitting + (size_t)1);
-	NEED(leader);
+	HELD struct cut *MAKE(cut, list->fitting + (size_t)1);
+	uint32_t slots[CUTS_HASHED] = { 0 };
+	NEED(cut);
 	list->leading = 0;
-	if (list->fitting == 0)
-		return OK;
 	FOR(i, list->fitting) {
-		struct config_entry *entry = &list->entry[i];
-		uint32_t set = 0;
-		while (set < list->leading && !config_same_cut(&list->entry[leader[set]].config, &entry->config))
-			set++;
-		entry->leads = set == list->leading;
+		struct config_entry *entry = &list->entry[rank[i].item];
+		const struct config *config = &entry->config;
+		uint32_t *set = &slots[((config->tp * 61 + config->ep) * 61 + config->pp) % CUTS_HASHED];
+		while (*set && !config_same_cut(&list->entry[cut[*set].leader].config, config))
+			set = &cut[*set].more;
+		entry->leads = *set == 0;
 		entry->variants = 0;
 		if (entry->leads)
-			leader[list->leading++] = i;
+			cut[*set = ++list->leading].leader = rank[i].item;
 		else
-			list->entry[leader[set]].variants++;
+			list->entry[cut[*set].leader].variants++;
+		rank[i].key = *set;
+		rank[i].more = entry->leads;
 	}
-	HELD struct config_entry *MAKE(lead, list->leading + (size_t)1);
-	NEED(lead);
-	FOR(set, list->leading)
-		lead[set] = list->entry[leader[set]];
-	for (uint32_t i = leader[list->leading - 1] + 1, at = i; i-- > 0;)
-		if (!list->entry[i].leads)
-			list->entry[--at] = list->entry[i];
-	COPY(list->entry, lead, list->leading);
+	for (uint32_t i = list->fitting, at = i; i-- > 0;)
+		if (!rank[i].more) {
+			rank[--at] = rank[i];
+			list->entry[rank[at].item].next = cut[rank[at].key].first;
+			cut[rank[at].key].first = at;
+		}
+	FOR(set, list->leading) {
+		rank[set].item = cut[set + 1].leader;
+		list->entry[rank[set].item].next = cut[set + 1].first;
+	}
 	return OK;
 }
 
-enum status config_rank_by_time(struct config_list *list)
+static enum status rank_list(struct config_list *list, bool leaders)
 {
 	int64_t least = INT64_MAX;
 	list->fitting = 0;
@@ -117,24 +131,40 @@ enum status config_rank_by_time(struct config_list *list)
 			*to = entry;
 		}
 	}
-	TRY(sort_by_rank(list->entry, list->fitting));
+	HELD struct keyed *MAKE(rank, list->fitting + (size_t)1);
+	NEED(rank);
+	TRY(rank_entries(list->entry, list->fitting, rank));
 	FOR(i, list->fitting) {
-		list->entry[i].front = list->entry[i].result.worst.total < least;
-		least = list->entry[i].front ? list->entry[i].result.worst.total : least;
+		struct config_entry *entry = &list->entry[rank[i].item];
+		entry->front = entry->result.worst.total < least;
+		least = entry->front ? entry->result.worst.total : least;
 	}
+	if (leaders)
+		TRY(find_leaders(list, rank));
+	move_entries(list->entry, list->fitting, rank);
 	return OK;
+}
+
+enum status config_rank_by_time(struct config_list *list)
+{
+	return rank_list(list, false);
 }
 
 enum status config_rank_fitting(struct config_list *list)
 {
-	TRY(config_rank_by_time(list));
-	return find_leaders(list);
+	return rank_list(list, true);
 }
 
 enum status config_rank(struct config_list *list)
 {
 	TRY(config_rank_fitting(list));
-	return sort_by_rank(list->entry + list->fitting, list->entries - list->fitting);
+	struct config_entry *others = list->entry + list->fitting;
+	uint32_t count = list->entries - list->fitting;
+	HELD struct keyed *MAKE(rank, (size_t)count + 1);
+	NEED(rank);
+	TRY(rank_entries(others, count, rank));
+	move_entries(others, count, rank);
+	return OK;
 }
 
 uint32_t config_next_by_time(const struct config_list *list, uint32_t begin, uint32_t at[2])
@@ -157,10 +187,10 @@ bool config_pass_lead(struct config_list *list, uint32_t number, int64_t cap)
 	double most = (double)leader->result.worst.total;
 	if (cap >= 0 && leader->planned.known && leader->planned.needs > cap)
 		most *= (double)cap / (double)leader->planned.needs;
-	for (uint32_t i = list->leading; i < list->fitting && leader->leads; i++) {
+	for (uint32_t i = leader->next; i && leader->leads; i = list->entry[i].next) {
 		struct config_entry *entry = &list->entry[i];
-		bool other = !entry->planned.tried && config_same_cut(&entry->config, &leader->config);
-		if (other && (double)entry->result.worst.total <= most && (!next || entry->result.time < next->result.time))
+		if (!entry->planned.tried && (double)entry->result.worst.total <= most &&
+			(!next || entry->result.time < next->result.time))
 			next = entry;
 	}
 	if (!next)
@@ -172,6 +202,8 @@ bool config_pass_lead(struct config_list *list, uint32_t number, int64_t cap)
 	struct config_entry swapped = *leader;
 	*leader = *next;
 	*next = swapped;
+	next->next = leader->next;
+	leader->next = swapped.next;
 	return true;
 }
 
@@ -179,9 +211,9 @@ uint32_t config_token_shares(const struct config_list *list, uint32_t number, ui
 {
 	const struct config *leader = &list->entry[number].config;
 	uint32_t count = 0;
-	for (uint32_t i = list->leading; i < list->fitting && count < most; i++) {
+	for (uint32_t i = list->entry[number].next; i && count < most; i = list->entry[i].next) {
 		const struct config *config = &list->entry[i].config;
-		bool known = !config_same_cut(config, leader) || config->cp == leader->cp;
+		bool known = config->cp == leader->cp;
 		FOR(k, count)
 			known |= list->entry[share[k]].config.cp == config->cp;
 		if (!known)
@@ -269,15 +301,16 @@ uint32_t config_want_leading(const struct config_list *list, uint32_t most, uint
 {
 	uint32_t count = 0, leading = SMALLER(list->leading, most);
 	FOR(lead, leading) {
-		const struct config *leader = &list->entry[lead].config;
 		if (list->entry[lead].played)
 			continue;
-		for (uint32_t i = lead, found = 0; i < list->fitting && found < each; i = i == lead ? list->leading : i + 1)
-			if (!list->entry[i].played && config_same_cut(&list->entry[i].config, leader)) {
+		uint32_t i = lead, found = 0;
+		do
+			if (!list->entry[i].played) {
 				wanted[i] = true;
 				found++;
 				count++;
 			}
+		while ((i = list->entry[i].next) && found < each);
 	}
 	return count;
 }
