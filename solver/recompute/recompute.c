@@ -141,7 +141,7 @@ static void base_nest(struct solving *solving)
 	recompute_try_all(solving, RECOMPUTE_HOLD);
 	bool poor = !solving->options->coarse && !is_near(solving, 1, FAR),
 		 large = solving->solver->base[0].actives >= SMALL_STEP;
-	uint32_t layers = activations && poor && large ? activations->layers : 0;
+	uint32_t layers = activations && poor ? activations->layers : 0;
 	int64_t held = search->extra;
 	FOR(s, step->storages)
 		if (step->bytes[s] > RECOMPUTE_SMALL)
@@ -151,7 +151,7 @@ static void base_nest(struct solving *solving)
 			recompute_states_nested(step, activations, every, ldexp(price, -4 * i), search->state);
 			recompute_try(search, search->state);
 		}
-	if (poor && search->extra == held)
+	if (poor && (!large || search->extra == held))
 		repair_all(solving);
 }
 
