@@ -131,7 +131,8 @@ static bool base_nest_helps(const struct solving *solving)
 }
 
 /* All that is dropped is held. Where that doesn't fit within twice the time of the bound, the turn leaves no room for
- * what layers begin with: it is written anew behind it, at best for each layer. */
+ * what layers begin with: it is written anew behind it, at best for each layer. Small steps are repaired before that,
+ * large ones where it finds nothing. */
 static void base_nest(struct solving *solving)
 {
 	struct recompute_search *search = &solving->solver->search;
@@ -142,6 +143,8 @@ static void base_nest(struct solving *solving)
 	bool poor = !solving->options->coarse && !is_near(solving, 1, FAR),
 		 large = solving->solver->base[0].actives >= SMALL_STEP;
 	uint32_t layers = activations && poor ? activations->layers : 0;
+	if (poor && !large)
+		repair_all(solving);
 	int64_t held = search->extra;
 	FOR(s, step->storages)
 		if (step->bytes[s] > RECOMPUTE_SMALL)
@@ -151,7 +154,7 @@ static void base_nest(struct solving *solving)
 			recompute_states_nested(step, activations, every, ldexp(price, -4 * i), search->state);
 			recompute_try(search, search->state);
 		}
-	if (poor && (!large || search->extra == held))
+	if (large && poor && search->extra == held)
 		repair_all(solving);
 }
 
