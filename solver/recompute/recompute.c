@@ -132,7 +132,7 @@ static bool base_nest_helps(const struct solving *solving)
 
 /* All that is dropped is held. Where that doesn't fit within twice the time of the bound, the turn leaves no room for
  * what layers begin with: it is written anew behind it, at best for each layer. Small steps are repaired before that,
- * large ones where it finds nothing. */
+ * large ones where it doesn't come near. */
 static void base_nest(struct solving *solving)
 {
 	struct recompute_search *search = &solving->solver->search;
@@ -154,7 +154,7 @@ static void base_nest(struct solving *solving)
 			recompute_states_nested(step, activations, every, ldexp(price, -4 * i), search->state);
 			recompute_try(search, search->state);
 		}
-	if (large && poor && search->extra == held)
+	if (large && poor && !is_near(solving, 1, FAR))
 		repair_all(solving);
 }
 
@@ -498,13 +498,13 @@ static bool recompute_is_small(const struct solving *solving)
 	return solving->solver->base[0].actives < SMALL_STEP;
 }
 
-/* Of a large step far above its bound: a part of the search closed hardly anything of what is open. */
+/* Of a large step above its bound, but not far: a part of the search closed hardly anything of what is open. */
 static void recompute_note_idle(struct solving *solving, int64_t before)
 {
 	const struct recompute_plan *plan = solving->plan;
 	int64_t open = before - plan->bound;
-	solving->idle = !recompute_is_small(solving) && before < INT64_MAX && open > solving->solver->step.total / OPEN &&
-		before - plan->extra < open / PATIENT;
+	solving->idle = !recompute_is_small(solving) && is_near(solving, 1, FAR) &&
+		open > solving->solver->step.total / OPEN && before - plan->extra < open / PATIENT;
 }
 
 /* An orderer's orders of the best states so far: each is one more base. */
