@@ -368,7 +368,7 @@ Test(devices, what_is_not_measured_is_said_to_be)
 Test(devices, times_say_how_far_they_are_from_measured_ones)
 {
 	static const struct { const char *set, *pin, *text; uint32_t deviation;
-	} cases[] = { { "device=h100-80gb", NULL, " +- 8 %", 22 + 53 },
+	} cases[] = { { "device=h100-80gb", NULL, " +- 6 %", 9 + 53 },
 		{ "device=h100-80gb software=llm-foundry", NULL, " +- 5 %", 52 }, { "device=l40s-48gb", NULL, " +- 15 %", 150 },
 		{ "device=h100-80gb", "figure launch 3us", "", 0 } };
 	FOR(i, COUNT_OF(cases)) {
