@@ -132,7 +132,8 @@ static void add_overheads(const struct config *config, const struct overheads *o
 	memory->communication = overheads->communication * configuration_groups_of(config);
 	memory->buckets = !reduced ? 0 : 2 * overheads->bucket < memory->gradients ? 2 * overheads->bucket : memory->gradients;
 	memory->workspace = overheads->workspace;
-	memory->fragmentation = (memory->activations + memory->transient) / 1000 * overheads->fragmentation;
+	memory->fragmentation =
+		(memory->activations + memory->transient) / 1000 * overheads->fragmentation + overheads->page;
 	memory->overhead = memory->context + memory->communication + memory->buckets + memory->workspace + memory->cached +
 		memory->fragmentation;
 }

@@ -40,6 +40,7 @@ struct overheads {
 					   one is reduced */
 	int64_t workspace;          /* bytes of scratch memory that libraries of kernels keep */
 	uint32_t fragmentation;     /* thousandths of activations and workspace */
+	int64_t page;               /* bytes of the allocator's last page, which isn't filled: fragmentation, too */
 	uint32_t inside; /* thousandths of the collectives inside layers that products hide: Megatron's tp_comm_overlap,
 						PyTorch's async TP */
 	uint32_t updated; /* thousandths of the first forward pass behind which what an update made is gathered, instead of

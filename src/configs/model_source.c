@@ -312,8 +312,10 @@ void model_source_request(struct model_source *source, struct config_request *re
 	request->keeps = !source->scenario->value[K_reshard_after_forward];
 	request->machine = source->scenario->machine;
 	request->machine.memory = scenario_device_memory(source->scenario);
-	if (request->overheads.context == 0 && scenario_reserve(source->scenario) > 0)
-		request->overheads.context = scenario_reserve(source->scenario) + PAGE;
+	if (request->overheads.context == 0 && scenario_reserve(source->scenario) > 0) {
+		request->overheads.context = scenario_reserve(source->scenario);
+		request->overheads.page = PAGE;
+	}
 	if (request->overheads.communication == 0)
 		request->overheads.communication = scenario_group_buffers(source->scenario);
 }
