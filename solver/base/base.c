@@ -186,7 +186,7 @@ void csr_unique(struct csr *csr, uint32_t rows)
 		FOR_FROM(i, begin + 1, end)
 			sorted &= csr->item[i - 1] <= csr->item[i];
 		if (!sorted)
-			qsort(csr->item + begin, end - begin, sizeof *csr->item, compare_uint32);
+			SORT(csr->item + begin, end - begin, compare_uint32);
 		csr->start[row] = kept;
 		FOR_FROM(i, begin, end)
 			if (i == begin || csr->item[i] != csr->item[i - 1])

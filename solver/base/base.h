@@ -108,6 +108,8 @@ void arena_free(struct arena *arena);
 #define arena_drop arena_free
 /* Room in an arena for a list, zeroed: NEED(ROOM(arena, list, count)) leaves the function where there is none. */
 #define ROOM(arena, list, count) ((list) = arena_alloc(arena, count, sizeof *(list)))
+/* The same where the list is declared: uint32_t *MAKE_IN(arena, list, count); */
+#define MAKE_IN(arena, list, count) list = arena_alloc(arena, count, sizeof *(list))
 /* For up to ten lists, all of as many: ROOMS(arena, count, list, other, ...). */
 #define ROOMS(arena, count, ...) \
 	ROOMS_OF(__VA_ARGS__, ROOMS_10, ROOMS_9, ROOMS_8, ROOMS_7, ROOMS_6, ROOMS_5, ROOMS_4, ROOMS_3, ROOMS_2, \
@@ -152,6 +154,7 @@ void control_report(struct control *control, const char *stage, double fraction,
 /* For qsort(): numbers upwards. */
 int compare_uint32(const void *left, const void *right);
 int compare_int64(const void *left, const void *right);
+#define SORT(list, count, compare) qsort(list, count, sizeof *(list), compare)
 /* What such a function returns: by two numbers upwards, where they are equal the tie. */
 #define COMPARE(left, right, tie) ((left) < (right) ? -1 : (left) > (right) ? 1 : (tie))
 /* Such a function of two of a type, a and b. */

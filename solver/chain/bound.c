@@ -200,7 +200,7 @@ static enum status find_scope(
 	*count = 0;
 	for (uint32_t i = auditing->first[var]; i != NONE; i = auditing->entry[i].next) {
 		const struct table *table = &auditing->table[auditing->entry[i].table];
-		for (uint32_t j = 0; !table->gone && j < table->count; j++) {
+		FOR_WHILE(j, table->count, !table->gone) {
 			uint32_t k = 0;
 			while (k < *count && scope[k] != table->var[j])
 				k++;

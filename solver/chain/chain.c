@@ -91,7 +91,7 @@ static enum status open_model(struct run *run)
 	search->model = &run->model;
 	search->control = run->control;
 	TRY(chain_model_build(&run->model, run->chain, run->error));
-	if (!(search->copy = arena_alloc(&search->arena, run->model.links, sizeof *search->copy)))
+	if (!ROOM(&search->arena, search->copy, run->model.links))
 		return NO_MEMORY;
 	FOR(i, run->model.links) {
 		states += run->model.link[i].blocks * run->model.link[i].states;
@@ -135,7 +135,7 @@ static void chain_write_node(const struct run *run, const struct chain_choice *f
 	choice[copies - 1] = original[found->core[model->var[AT_LAST][node]]];
 	FOR_WHILE(i, model->links, copies > 2) {
 		const struct chain_path *path = &found->path[i];
-		for (uint32_t copy = 0; model->link[i].segment == chain->segment[node] && copy < model->link[i].length; copy++)
+		FOR_WHILE(copy, model->link[i].length, model->link[i].segment == chain->segment[node])
 			choice[copy + 1] = original[path->value[path->arc[copy]][model->link[i].var[node]]];
 	}
 }
@@ -145,7 +145,7 @@ static enum status chain_write_choice(struct run *run, const struct chain_choice
 {
 	struct chain_plan *plan = run->plan;
 	const struct shard_chain *chain = run->chain;
-	if (!plan->start && !(plan->start = arena_alloc(&plan->arena, (size_t)chain->nodes + 1, sizeof *plan->start)))
+	if (!plan->start && !ROOM(&plan->arena, plan->start, (size_t)chain->nodes + 1))
 		return NO_MEMORY;
 	FOR(node, chain->nodes)
 		plan->start[node + 1] = plan->start[node] + chain_copies(chain, node);

@@ -50,8 +50,8 @@ int64_t *chain_classes_pair(const struct chain_table *table, const struct chain_
 	uint32_t height = rows ? rows->count : table->rows, width = columns ? columns->count : table->columns;
 	if (height == table->rows && width == table->columns)
 		return table->pair;
-	int64_t *pair = arena_alloc(arena, (size_t)height * width, sizeof *pair);
-	for (uint32_t p = 0; pair && p < height; p++)
+	int64_t *MAKE_IN(arena, pair, (size_t)height * width);
+	FOR_WHILE(p, height, pair)
 		FOR(q, width)
 			pair[(size_t)p * width + q] =
 				table->pair[(size_t)(rows ? rows->first[p] : p) * table->columns + (columns ? columns->first[q] : q)];

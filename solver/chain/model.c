@@ -6,7 +6,7 @@
 static void chain_model_add_pair(struct chain_graph *graph, uint32_t from, uint32_t to, int64_t *cost)
 {
 	struct chain_factor factor = { .count = 2, .cost = cost };
-	if (!cost || graph->failed || !(factor.var = arena_alloc(graph->arena, 2, sizeof *factor.var))) {
+	if (!cost || graph->failed || !ROOM(graph->arena, factor.var, 2)) {
 		graph->failed = true;
 		return;
 	}
@@ -19,9 +19,9 @@ static void chain_model_add_pair(struct chain_graph *graph, uint32_t from, uint3
 /* The same node at both ends: the diagonal. */
 static void add_loop(struct chain_graph *graph, uint32_t var, const struct chain_table *table)
 {
-	int64_t *cost = arena_alloc(graph->arena, table->rows, sizeof *cost);
+	int64_t *MAKE_IN(graph->arena, cost, table->rows);
 	graph->failed |= !cost;
-	for (uint32_t i = 0; cost && i < table->rows; i++)
+	FOR_WHILE(i, table->rows, cost)
 		cost[i] = table->pair[(size_t)i * table->columns + i];
 	if (cost)
 		chain_graph_add(graph, var, cost, NULL, 1);
@@ -85,7 +85,7 @@ static uint32_t add_twin(struct chain_graph *graph, uint32_t var)
 	uint32_t twin = chain_graph_var(graph, each.count);
 	ROOM(graph->arena, each.of, each.count);
 	graph->failed |= !each.of;
-	for (uint32_t i = 0; each.of && i < each.count; i++)
+	FOR_WHILE(i, each.count, each.of)
 		each.of[i] = i;
 	if (!graph->failed)
 		tie_class(graph, var, twin, &each);

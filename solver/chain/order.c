@@ -173,10 +173,10 @@ static enum status chain_order_find(const struct chain_graph *graph, bool links_
 		ROOMS(&arena, vars, ordering.weight, ordering.fill, ordering.size, ordering.stale, ordering.is_stale,
 		ordering.late, ordering.list) && order_heap_init(&ordering.left, vars, &arena) == OK &&
 		order_heap_init(&ordering.last, vars, &arena) == OK;
-	for (uint32_t i = 0; full && links_last && i < graph->factors; i++)
-		for (uint32_t j = 0; graph->factor[i].weight && j < graph->factor[i].count; j++)
+	FOR_WHILE(i, graph->factors, full && links_last)
+		FOR_WHILE(j, graph->factor[i].count, graph->factor[i].weight)
 			ordering.late[graph->factor[i].var[j]] = true;
-	for (uint32_t var = 0; full && var < vars; var++)
+	FOR_WHILE(var, vars, full)
 		ordering.weight[var] = logarithms ? chain_order_logarithm(graph->domain[var]) : graph->domain[var];
 	if (full)
 		chain_order_run(&ordering, order, control);
@@ -438,7 +438,7 @@ enum status chain_tree_build(
 	if (graph->vars > VARS_MAX || kept > (double)budget)
 		return LIMIT;
 	struct gathering gathering = { .tree = tree };
-	uint32_t *order = arena_alloc(&arena, graph->vars, sizeof *order);
+	uint32_t *MAKE_IN(&arena, order, graph->vars);
 	ROOM(&arena, gathering.child, tree->buckets);
 	ROOM(&arena, gathering.next, tree->buckets);
 	ROOM(&arena, gathering.mark, graph->vars);

@@ -51,7 +51,7 @@ uint32_t chain_graph_factor(struct chain_graph *graph, const struct chain_factor
 
 static bool all_zero(const int64_t *values, uint32_t count)
 {
-	for (uint32_t i = 0; values && i < count; i++)
+	FOR_WHILE(i, count, values)
 		if (values[i])
 			return false;
 	return true;
@@ -81,9 +81,9 @@ void chain_graph_add(struct chain_graph *graph, uint32_t var, const int64_t *cos
 	struct chain_factor *factor = factor_alone(graph, var);
 	bool uses = !all_zero(usage, graph->domain[var]);
 	if (factor && uses && !factor->usage &&
-		!(factor->usage = arena_alloc(graph->arena, factor->size, sizeof *factor->usage)))
+		!ROOM(graph->arena, factor->usage, factor->size))
 		graph->failed = true;
-	for (uint32_t i = 0; !graph->failed && i < graph->domain[var]; i++) {
+	FOR_WHILE(i, graph->domain[var], !graph->failed) {
 		factor->cost[i] = chain_blocked(cost[i]) || chain_blocked(factor->cost[i]) ? CHAIN_BLOCKED
 			: factor->cost[i] + times * cost[i];
 		if (uses)

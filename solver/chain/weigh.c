@@ -73,8 +73,8 @@ static enum status decode_path(const struct chain_search *search, uint32_t numbe
 	FOR(i, factor->count)
 		entry = entry * search->model->core.domain[factor->var[i]] + choice->core[factor->var[i]];
 	block = entry / square;
-	uint32_t *state = arena_alloc(&arena, (size_t)link->length + 1, sizeof *state);
-	uint32_t *kind = arena_alloc(&arena, square, sizeof *kind);
+	uint32_t *MAKE_IN(&arena, state, (size_t)link->length + 1);
+	uint32_t *MAKE_IN(&arena, kind, square);
 	enum status status = ROOM(&choice->arena, path->arc, link->length) &&
 		ROOM(&choice->arena, path->value, SMALLER(link->length, square)) && state &&
 		kind ? OK : NO_MEMORY;

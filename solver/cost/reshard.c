@@ -222,7 +222,7 @@ static enum status reshard_search_in(struct way *way, uint32_t start, uint32_t t
 	OWN(arena) arena = { 0 };
 	TRY(order_heap_init(&way->queue, way->states, &arena));
 	way->found = 0;
-	if (!(way->state = arena_alloc(states, way->states, sizeof *way->state)))
+	if (!ROOM(states, way->state, way->states))
 		return NO_MEMORY;
 	reshard_search(way, start, target);
 	return OK;
@@ -277,7 +277,7 @@ struct reshard_map {
 enum status reshard_map_new(
 	const struct units *units, const struct mesh *mesh, uint32_t tensor, struct arena *arena, struct reshard_map **map)
 {
-	struct reshard_map *made = arena_alloc(arena, 1, sizeof *made);
+	struct reshard_map *MAKE_IN(arena, made, 1);
 	*map = NULL;
 	NEED(made);
 	*made = (struct reshard_map) { .way = { .units = units, .mesh = mesh, .tensor = tensor }, .arena = arena };
@@ -320,7 +320,7 @@ static enum status reshard_look(struct reshard_map *map, uint32_t start, uint32_
 	FOR(a, way->mesh->axes)
 		summands |= (uint32_t)(way->to.on[a] == PLACE_PARTIAL) << a;
 	if (!map->tree[start] &&
-		!(map->tree[start] = arena_alloc(map->arena, (size_t)1 << way->mesh->axes, sizeof *map->tree[start])))
+		!ROOM(map->arena, map->tree[start], (size_t)1 << way->mesh->axes))
 		return NO_MEMORY;
 	struct tree *tree = &map->tree[start][summands];
 	if (tree->state) {

@@ -72,7 +72,7 @@ static enum status check_link(const struct checking *checking, uint32_t stream)
 	FOR(op, model->ops)
 		if (model->stream[op] == stream && model->time[op] > 0)
 			begun[count++] = (struct begun) { checking->time->start[op], op };
-	qsort(begun, count, sizeof *begun, step_check_by_start);
+	SORT(begun, count, step_check_by_start);
 	FOR(i, count) {
 		int64_t ready = ready_at(checking, begun[i].op), free = i > 0 ? step_check_end_of(checking, begun[i - 1].op) : 0;
 		if (begun[i].start < ready || begun[i].start < free)

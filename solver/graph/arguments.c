@@ -21,8 +21,8 @@ const struct arguments *arguments_copy(struct arena *arena, const struct argumen
 	FOR(i, arguments->values)
 		size += (arguments->value[i].key ? strlen(arguments->value[i].key) + 1 : 0) +
 			(arguments->value[i].text ? strlen(arguments->value[i].text) + 1 : 0);
-	struct arguments *copy = arena_alloc(arena, 1, sizeof *copy);
-	struct argument *value = arena_alloc(arena, arguments->values, sizeof *value);
+	struct arguments *MAKE_IN(arena, copy, 1);
+	struct argument *MAKE_IN(arena, value, arguments->values);
 	char *text = arena_alloc(arena, size, 1);
 	if (!copy || !value || !text)
 		return NULL;

@@ -77,7 +77,7 @@ static bool about_keep(struct arena *arena, struct about *about)
 	struct intake *intake = &about->intake;
 	const char **opaque = NULL;
 	bool fine = ROOM(arena, opaque, about->opaques);
-	for (uint32_t i = 0; fine && i < about->opaques; i++)
+	FOR_WHILE(i, about->opaques, fine)
 		fine = (opaque[i] = arena_text(arena, about->opaque[i], strlen(about->opaque[i]))) != NULL;
 	about->opaque = opaque;
 	return fine && draft_keep(arena, &about->teaches) && draft_keep(arena, &about->asks) &&

@@ -233,21 +233,21 @@ static uint32_t find_seeds(const struct fold_run *run, bool forward, struct memb
 	FOR(op, graph->ops)
 		if (!run->used[op] && (!forward || graph->op[op].phase == PHASE_FORWARD))
 			member[count++] = (struct member) { run->colour[op], op };
-	qsort(member, count, sizeof *member, fold_match_by_colour);
+	SORT(member, count, fold_match_by_colour);
 	for (uint32_t i = 0, next; i < count; i = next) {
 		for (next = i; next < count && member[next].colour == member[i].colour;)
 			next++;
 		if (next - i >= 2)
 			seed[seeds++] = (struct seed) { next - i, i, next - i };
 	}
-	qsort(seed, seeds, sizeof *seed, by_members);
+	SORT(seed, seeds, by_members);
 	FOR(i, seeds) {
 		if (merged && seed[merged - 1].members == seed[i].members)
 			seed[merged - 1].ops += seed[i].ops;
 		else
 			seed[merged++] = seed[i];
 	}
-	qsort(seed, merged, sizeof *seed, by_ops);
+	SORT(seed, merged, by_ops);
 	return merged;
 }
 

@@ -357,8 +357,8 @@ static enum status data_edges(struct build *build)
 static enum status report_cycle(struct build *build, const struct csr *pred, const uint32_t *waiting)
 {
 	const struct draft *draft = build->draft;
-	uint32_t *path = arena_alloc(&build->scratch, draft->ops, sizeof *path);
-	uint32_t *seen = arena_alloc(&build->scratch, draft->ops, sizeof *seen); /* 1 + index in path */
+	uint32_t *MAKE_IN(&build->scratch, path, draft->ops);
+	uint32_t *MAKE_IN(&build->scratch, seen, draft->ops); /* 1 + index in path */
 	if (!(path && seen))
 		return fail_memory(build->error);
 	uint32_t at = 0, steps = 0;

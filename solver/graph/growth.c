@@ -57,10 +57,10 @@ uint64_t growth_hash(const struct graph *graph, uint64_t hash)
 	for (int i = 0; i < LINE_BATCHES && graph->line[0]; i++)
 		hash = hash_join(hash, (uint64_t)graph->line[i]);
 	hash = graph->line[0] && graph->about.one_sample ? ~hash : hash;
-	for (uint32_t t = 0; graph->line[0] && t < graph->tensors; t++)
+	FOR_WHILE(t, graph->tensors, graph->line[0])
 		for (int d = 0; graph->tensor[t].grows && d <= graph->tensor[t].dims; d++)
 			hash = hash_join(hash_join(hash, t), (uint64_t)graph->tensor[t].grows[d]);
-	for (uint32_t op = 0; graph->line[0] && op < graph->ops; op++)
+	FOR_WHILE(op, graph->ops, graph->line[0])
 		if (graph->op[op].grows) {
 			const struct op_growth *grows = graph->op[op].grows;
 			hash = hash_join(hash_join(hash, op), (uint64_t)grows->flops);

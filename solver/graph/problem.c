@@ -5,8 +5,8 @@
 
 static uint32_t *number_items(const struct graph *graph, struct problem *problem)
 {
-	uint32_t *item = arena_alloc(&problem->arena, graph->storages, sizeof *item);
-	for (uint32_t s = 0; item && s < graph->storages; s++) {
+	uint32_t *MAKE_IN(&problem->arena, item, graph->storages);
+	FOR_WHILE(s, graph->storages, item) {
 		const struct storage *storage = &graph->storage[s];
 		/* What nothing touches and nothing keeps is never there. */
 		bool there = storage->live_out || csr_length(&graph->users, s) > 0;

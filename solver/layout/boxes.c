@@ -105,7 +105,7 @@ static uint32_t list_starts(const struct layout_boxes *boxes, uint32_t variant, 
 			start[count++] = (struct start){ box->first, by_end ? box->last : box->size,
 							 variant ? hash_mix((uint64_t)variant << 32 | i) : i, i };
 	}
-	qsort(start, count, sizeof *start, compare_starts);
+	SORT(start, count, compare_starts);
 	return count;
 }
 

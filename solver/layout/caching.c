@@ -306,7 +306,7 @@ struct events { struct keyed *list; size_t count; };
 static bool caching_events(const struct buffers *buffers, struct events *events)
 {
 	*events = (struct events){ .list = mem_alloc(2 * (size_t)buffers->n, sizeof *events->list) };
-	for (uint32_t i = 0; events->list && i < buffers->n; i++)
+	FOR_WHILE(i, buffers->n, events->list)
 		if (buffers->size[i] > 0) {
 			events->list[events->count++] = (struct keyed){ 2 * buffers->lower[i] + 1, i, 0 };
 			events->list[events->count++] = (struct keyed){ 2 * buffers->upper[i], i, 0 };

@@ -153,7 +153,7 @@ static struct keyed *list_pieces(const struct check *check, bool ends, uint32_t 
 {
 	struct keyed *MAKE(list, check->count);
 	*count = 0;
-	for (uint32_t i = 0; list && i < check->count; i++)
+	FOR_WHILE(i, check->count, list)
 		if (check->rectangle[i].lower < check->rectangle[i].upper)
 			list[(*count)++] = (struct keyed){ ends ? check->rectangle[i].upper : check->rectangle[i].lower, i, 0 };
 	if (list && sort_keyed(list, *count))

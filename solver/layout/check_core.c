@@ -214,7 +214,7 @@ enum status layout_check_core(const struct buffers *buffers, const uint32_t *cor
 	check->nodes = nodes;
 	enum status status = check_core_set_up(check, buffers, core, alignment);
 	uint64_t rest = 0;
-	for (uint32_t i = 0; status == OK && i < count; i++) {
+	FOR_WHILE(i, count, status == OK) {
 		bool is_free = check->free >> i & 1;
 		check->state[0].low[i] = is_free ? lowest_place(check, i, 0) : check->fixed[i];
 		if (is_free && check->size[i] > 0)

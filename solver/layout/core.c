@@ -43,7 +43,7 @@ static uint32_t list_window(const struct layout_model *model, uint32_t first, ui
 	FOR(b, model->n)
 		if (model->first[b] < last && first < model->last[b])
 			sized[count++] = (struct sized){ model->size[b], b };
-	qsort(sized, count, sizeof *sized, compare_sized);
+	SORT(sized, count, compare_sized);
 	return count;
 }
 
@@ -112,11 +112,11 @@ enum status layout_core_shrink(const struct layout_model *model, int64_t capacit
 	HELD uint32_t *MAKE(rest, core->count);
 	enum status status = sized && rest ? OK : NO_MEMORY;
 	/* The smallest are the first to go. */
-	for (uint32_t i = 0; status == OK && i < core->count; i++)
+	FOR_WHILE(i, core->count, status == OK)
 		sized[i] = (struct sized){ -model->size[core->buffer[i]], core->buffer[i] };
 	if (status == OK)
-		qsort(sized, core->count, sizeof *sized, compare_sized);
-	for (uint32_t i = 0; status == OK && i < core->count; i++)
+		SORT(sized, core->count, compare_sized);
+	FOR_WHILE(i, core->count, status == OK)
 		core->buffer[i] = sized[i].buffer;
 	core->irreducible = true;
 	for (uint32_t chunk = core->count / 2 ? core->count / 2 : 1; status == OK && chunk > 0; chunk /= 2) {
@@ -138,7 +138,7 @@ enum status layout_core_shrink(const struct layout_model *model, int64_t capacit
 	}
 	core->irreducible &= status == OK;
 	if (status != NO_MEMORY)
-		qsort(core->buffer, core->count, sizeof *core->buffer, compare_uint32);
+		SORT(core->buffer, core->count, compare_uint32);
 	return status;
 }
 
@@ -157,7 +157,7 @@ enum status layout_core_of_load(const struct layout_model *model, int64_t capaci
 				sum += model->size[b];
 			}
 	}
-	qsort(sized, count, sizeof *sized, compare_sized);
+	SORT(sized, count, compare_sized);
 	core->count = 0;
 	core->irreducible = true;
 	FOR(i, count) {
@@ -169,7 +169,7 @@ enum status layout_core_of_load(const struct layout_model *model, int64_t capaci
 	/* Alone they fit when one is gone; alignments and pins may be in the way all the same. */
 	FOR(i, core->count)
 		core->irreducible &= model->alignment[core->buffer[i]] <= 1 && model->fixed[core->buffer[i]] < 0;
-	qsort(core->buffer, core->count, sizeof *core->buffer, compare_uint32);
+	SORT(core->buffer, core->count, compare_uint32);
 	mem_free(sized);
 	return OK;
 }

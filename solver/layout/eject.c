@@ -114,7 +114,7 @@ static int64_t lightest_place(struct eject *eject, uint32_t b, double *cost, str
 		event[count++] = (struct event){ from >= 0 ? from / alignment * alignment : -1, eject->weight[other] };
 		event[count++] = (struct event){ to, -eject->weight[other] };
 	}
-	qsort(event, count, sizeof *event, compare_events);
+	SORT(event, count, compare_events);
 	FOR(i, count) {
 		way += event[i].weight < 0 ? event[i].weight : 0;
 		double weight = (double)way * (1 + NOISE * random_part(&eject->random));

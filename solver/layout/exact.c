@@ -74,7 +74,7 @@ static enum status search_at(struct exact *exact, int64_t capacity, size_t way, 
 		layout_exact_found(exact);
 	} else if (status == INFEASIBLE) {
 		exact->bound = capacity + 1;
-		for (uint32_t b = 0; exact->core && b < exact->model->n; b++)
+		FOR_WHILE(b, exact->model->n, exact->core)
 			exact->core->buffer[b] = b;
 		if (exact->core)
 			exact->core->count = exact->model->n;

@@ -82,13 +82,13 @@ enum status layout_fit(const struct layout_model *model, const uint32_t *order, 
 		sizeof *fit.placed) };
 	enum status status = fit.placed ? OK : NO_MEMORY;
 	*height = 0;
-	for (uint32_t b = 0; status == OK && b < model->n; b++) {
+	FOR_WHILE(b, model->n, status == OK) {
 		if (model->fixed[b] >= 0) {
 			offset[b] = model->fixed[b];
 			layout_fit_put(&fit, b, offset[b]);
 		}
 	}
-	for (uint32_t i = 0; status == OK && i < model->n; i++) {
+	FOR_WHILE(i, model->n, status == OK) {
 		uint32_t b = order[i];
 		if (model->fixed[b] < 0) {
 			offset[b] = find_hole(&fit, b);

@@ -107,7 +107,7 @@ static void given_place(struct given *given, uint32_t buffer, struct taken *take
 		if (given->offset[i] >= 0 && buffers->size[i] > 0 && buffers->lower[i] < buffers->upper[buffer] &&
 			buffers->lower[buffer] < buffers->upper[i])
 			taken[count++] = (struct taken){ given->offset[i], given->offset[i] + given_size_of(given, i) };
-	qsort(taken, count, sizeof *taken, compare_taken);
+	SORT(taken, count, compare_taken);
 	FOR_WHILE(i, count, taken[i].from < at + given_size_of(given, buffer))
 		at = taken[i].to > at ? given_aligned(given, buffer, taken[i].to) : at;
 	given->offset[buffer] = at;
@@ -125,7 +125,7 @@ static enum status given_solve(
 		begun[i] = (struct begun){ buffers->lower[i], i };
 		given->offset[i] = -1;
 	}
-	qsort(begun, buffers->n, sizeof *begun, compare_begun);
+	SORT(begun, buffers->n, compare_begun);
 	FOR(i, buffers->n) {
 		end_before(given, begun[i].lower);
 		if (buffers->size[begun[i].buffer] > 0)

@@ -88,7 +88,7 @@ static enum status layout_raise_bound(
 	FOR(b, model->n)
 		if (lifted(model, b))
 			layout->core[layout->core_count++] = model->origin[b];
-	qsort(layout->core, layout->core_count, sizeof *layout->core, compare_uint32);
+	SORT(layout->core, layout->core_count, compare_uint32);
 	/* Without a resident the others need less if they fill what the bound says. */
 	layout->irreducible = attempt->core.irreducible && (solve->base == 0 || attempt->height == attempt->bound);
 	solve->bound = solve->base + attempt->bound * scale;
@@ -327,7 +327,7 @@ static enum status check_pair(
 
 static enum status layout_check_pins(const struct layout_model *model, struct layout *layout, struct error *error)
 {
-	for (uint32_t a = 0; model->pins && a < model->n; a++)
+	FOR_WHILE(a, model->n, model->pins)
 		for (uint32_t b = a + 1; model->fixed[a] >= 0 && b < model->n; b++)
 			if (model->fixed[b] >= 0)
 				TRY(check_pair(model, a, b, layout, error));

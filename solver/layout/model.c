@@ -29,7 +29,7 @@ static enum status check_buffer(const struct buffers *buffers, uint32_t i, struc
 		return refuse(error, "buffer %u: alignment %lld", i, (long long)buffers->alignment[i]);
 	if (buffers->fixed && buffers->fixed[i] > BYTES_MAX)
 		return refuse(error, "buffer %u: its fixed offset is too large", i);
-	for (uint32_t k = 0; buffers->size[i] > 0 && k < piece_count(buffers, i); k++) {
+	FOR_WHILE(k, piece_count(buffers, i), buffers->size[i] > 0) {
 		struct piece piece = piece_at(buffers, i, k);
 		if (piece.lower < (k ? piece_at(buffers, i, k - 1).upper : buffers->lower[i]) || piece.upper > buffers->upper[i]
 			|| piece.lower >= piece.upper)

@@ -112,7 +112,7 @@ enum status layout_moment_bound(const struct layout_model *model, int64_t *bound
 	*moment = (struct moment){ .model = model, .free = lists, .pinned = lists + model->n, .size = size };
 	FOR(s, model->sections)
 		full[s] = (struct full){ model->load[s], s };
-	qsort(full, model->sections, sizeof *full, compare_full);
+	SORT(full, model->sections, compare_full);
 	uint64_t work = 0;
 	FOR_WHILE(i, model->sections, (i == 0 || work < WORK_MOST)) {
 		int64_t height = section_bound(moment, full[i].section);

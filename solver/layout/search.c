@@ -312,7 +312,7 @@ static void new_part(
 		FOR_INT(k, 3)
 			sort->key[k] = k < keys ? key_value(search, search->keys[k], b) : 0;
 	}
-	qsort(search->sort, n, sizeof *search->sort, compare_keys);
+	SORT(search->sort, n, compare_keys);
 	*frame = (struct frame){ .first = first,
 		.last = last,
 		.list = search->list_count,

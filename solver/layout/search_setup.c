@@ -87,7 +87,7 @@ static enum status search_setup_sort_rows(const struct layout_model *model, stru
 		uint32_t *row = rows->item + rows->start[b], length = csr_length(rows, b);
 		FOR(i, length)
 			keyed[i] = (struct keyed){ key[row[i]], row[i] };
-		qsort(keyed, length, sizeof *keyed, compare_keyed);
+		SORT(keyed, length, compare_keyed);
 		FOR(i, length)
 			row[i] = keyed[i].buffer;
 	}
@@ -103,7 +103,7 @@ static enum status sort_neighbours(const struct layout_model *model, struct csr 
 	NEED(keyed && next && sorted);
 	FOR(b, model->n)
 		keyed[b] = (struct keyed){ model->size[b], b };
-	qsort(keyed, model->n, sizeof *keyed, compare_keyed);
+	SORT(keyed, model->n, compare_keyed);
 	COPY(next, rows->start, model->n);
 	FOR(k, model->n)
 		FOR_ITEMS(row, rows, keyed[k].buffer)

@@ -26,7 +26,7 @@ static enum status contention(const struct layout_model *model, double *value)
 			power[b]++;
 	COPY(level, model->load, sections);
 	/* level[s] is the maximum of sections s .. s + 2^p - 1; the buffers whose width calls for p are read off. */
-	for (uint32_t p = 0; 1u << p <= sections && p < 32; p++) {
+	FOR_WHILE(p, 32, 1u << p <= sections) {
 		FOR(b, model->n) {
 			if (power[b] != p)
 				continue;
@@ -92,7 +92,7 @@ enum status layout_sort(const struct layout_model *model, const char *keys, uint
 	}
 	FOR(b, model->n)
 		entry[b].buffer = b;
-	qsort(entry, model->n, sizeof *entry, compare_entries);
+	SORT(entry, model->n, compare_entries);
 	FOR(i, model->n)
 		order[i] = entry[i].buffer;
 	return OK;

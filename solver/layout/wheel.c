@@ -67,7 +67,7 @@ static void push_forward(struct wheel *wheel, const int64_t *offset)
 			placed->place -= pushes[wheel->restarts % PUSHES] * random_part(&wheel->random) *
 				(1 + (double)excess / (double)wheel->enough);
 	}
-	qsort(wheel->placed, model->n, sizeof *wheel->placed, compare_placed);
+	SORT(wheel->placed, model->n, compare_placed);
 	FOR(i, model->n)
 		wheel->order[i] = wheel->placed[i].buffer;
 }

@@ -317,9 +317,9 @@ static enum status order_check_flow(const struct problem *problem, const struct 
 		mem_alloc(problem->items, sizeof *balance.item), mem_alloc(problem->ops, sizeof *balance.op), 0
 	};
 	enum status status = balance.item && balance.op ? OK : NO_MEMORY;
-	for (uint32_t i = 0; status == OK && i < certificate->arcs; i++)
+	FOR_WHILE(i, certificate->arcs, status == OK)
 		status = add_arc(problem, &certificate->arc[i], side, &balance, error);
-	for (uint32_t op = 0; status == OK && op < problem->ops; op++)
+	FOR_WHILE(op, problem->ops, status == OK)
 		if (side[op] == FREE && balance.op[op] != 0)
 			status = refuse(error, "the certificate's flow is not conserved at an op");
 	*value = balance.value;

@@ -77,7 +77,7 @@ static void order_cut_add_item(struct order_cut *cut, uint32_t item)
  * prices. */
 static void add_prices(struct order_cut *cut, uint32_t op, const uint32_t *position)
 {
-	for (uint32_t other = 0; position && other < cut->problem->ops; other++)
+	FOR_WHILE(other, cut->problem->ops, position)
 		if (cut->side[other] == FLOW_FREE && position[other] < position[op])
 			flow_add(&cut->flow, START(cut), other, 1, 0);
 		else if (cut->side[other] == FLOW_FREE)

@@ -107,9 +107,9 @@ enum status order_greedy_beside(
 	OWN(arena) arena = { 0 };
 	struct greedy greedy = { .rule = ORDER_GREEDY_LIST, .sequence = sequence, .length = length };
 	ROOM(&arena, greedy.place, model->ops);
-	for (uint32_t op = 0; greedy.place && op < model->ops; op++)
+	FOR_WHILE(op, model->ops, greedy.place)
 		greedy.place[op] = NONE;
-	for (uint32_t i = 0; greedy.place && i < length; i++)
+	FOR_WHILE(i, length, greedy.place)
 		greedy.place[sequence[i]] = i;
 	return greedy.place ? greedy_all(&greedy, model, false, &arena, order) : NO_MEMORY;
 }

@@ -8,8 +8,8 @@
 /* Places in the program order, by op. */
 static uint32_t *places_of(const struct problem *problem, struct arena *arena)
 {
-	uint32_t *place = arena_alloc(arena, problem->ops, sizeof *place);
-	for (uint32_t i = 0; place && i < problem->ops; i++)
+	uint32_t *MAKE_IN(arena, place, problem->ops);
+	FOR_WHILE(i, problem->ops, place)
 		place[problem->program[i]] = i;
 	return place;
 }
@@ -31,9 +31,7 @@ static enum status order_inductor_begin(
 static enum status operands_of(const struct problem *problem, struct arena *arena, struct csr *operands)
 {
 	const struct csr *pred = &problem->pred;
-	uint32_t count = 0,
-			 *behind = arena_alloc(
-				 arena, problem->ops, sizeof *behind);  /* op -> the last op that has it behind a view, plus 1 */
+	uint32_t count = 0, *MAKE_IN(arena, behind, problem->ops); /* op -> the last op that has it behind a view, plus 1 */
 	NEED(ROOM(arena, operands->start, (size_t)problem->ops + 1) &&
 		ROOM(arena, operands->item, (size_t)pred->start[problem->ops] + 1) && behind);
 	FOR(op, problem->ops) {
@@ -178,7 +176,7 @@ static void bfs_ready(struct bfs *bfs, uint32_t op)
 	FOR_ROW(i, pred, op)
 		bfs->when[i] = bfs->step[pred->item[i]];
 	if (csr_length(pred, op) > 1)
-		qsort(bfs->when + pred->start[op], csr_length(pred, op), sizeof *bfs->when, compare_uint32);
+		SORT(bfs->when + pred->start[op], csr_length(pred, op), compare_uint32);
 	bfs_push(bfs, op);
 }
 
@@ -233,12 +231,12 @@ static enum status dfs_start(struct dfs *dfs, struct arena *arena)
 			size[op] += problem->view && problem->view[op] ? 0 : problem->size[use];
 		dfs->op[op] = dfs->root[op] = (struct weighed){ size[op], place[op], op };
 	}
-	qsort(dfs->root, problem->ops, sizeof *dfs->root, lighter);
+	SORT(dfs->root, problem->ops, lighter);
 	FOR(op, problem->ops) {
 		FOR_ROW(i, &dfs->operands, op)
 			dfs->operand[i] = dfs->op[dfs->operands.item[i]];
 		if (csr_length(&dfs->operands, op) > 1)
-			qsort(dfs->operand + dfs->operands.start[op], csr_length(&dfs->operands, op), sizeof *dfs->operand, lighter);
+			SORT(dfs->operand + dfs->operands.start[op], csr_length(&dfs->operands, op), lighter);
 	}
 	return OK;
 }

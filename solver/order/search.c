@@ -200,7 +200,7 @@ static bool run_safely(struct search *search, uint32_t op)
 {
 	uint32_t start = search->done;
 	int64_t live = search->walk.live;
-	for (uint32_t length = 0; op != NONE && length < RUN_LENGTH; length++) {
+	FOR_WHILE(length, RUN_LENGTH, op != NONE) {
 		uint32_t stage = search->done;
 		order_search_run(search, op);
 		run_safe_descendants(search, stage);

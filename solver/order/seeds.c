@@ -71,7 +71,7 @@ static enum status sort_operands(
 	operands->start = model->pred.start;
 	uint32_t *fill;
 	NEED(ROOM(arena, operands->item, model->pred.start[model->ops]) && ROOM(arena, fill, model->ops));
-	qsort(operand, model->ops, sizeof *operand, compare_operands);
+	SORT(operand, model->ops, compare_operands);
 	FOR(n, model->ops)
 		FOR_ITEMS(user, &model->succ, operand[n].op)
 			operands->item[operands->start[user] + fill[user]++] = operand[n].op;

@@ -58,7 +58,7 @@ struct series {
 /* A copy of a way, with room for more. NULL: of none; also when out of memory. */
 static struct way *series_extend(struct arena *arena, const struct way *from, uint32_t stops, uint32_t ops)
 {
-	struct way *way = arena_alloc(arena, 1, sizeof *way);
+	struct way *MAKE_IN(arena, way, 1);
 	if (!way || !ROOM(arena, way->stop, stops + (from ? from->stops : 0)) ||
 		!ROOM(arena, way->order, ops + (from ? from->ran : 0)))
 		return NULL;
@@ -302,7 +302,7 @@ static enum status series_between(struct series *series, uint32_t from, uint32_t
 	struct way *way = series->dry ? NULL : series_extend(&series->arena, NULL, 1, 0);
 	NEED(way || series->dry);
 	struct stop stop = { 0 };
-	for (uint32_t i = 0; from != series->start && i < csr_length(&problem->products, from); i++) {
+	FOR(i, from != series->start ? csr_length(&problem->products, from) : 0) {
 		uint32_t item = csr_at(&problem->products, from, i);
 		if (!series_reads(series, item, to))
 			continue;

@@ -170,7 +170,7 @@ static enum status attempt(struct shaving *shaving, int64_t threshold)
 static enum status shave_raise_bound(struct shaving *shaving)
 {
 	struct order_job *job = shaving->job;
-	struct order_arc *arc = arena_alloc(&job->arena, shaving->edges, sizeof *arc);
+	struct order_arc *MAKE_IN(&job->arena, arc, shaving->edges);
 	NEED(arc || shaving->edges == 0);
 	FOR(i, shaving->edges)
 		arc[i] = (struct order_arc){ NONE, shaving->edge[i].after, shaving->edge[i].before, shaving->edge[i].at_before };

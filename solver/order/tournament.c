@@ -33,7 +33,7 @@ enum status order_tournament_init(
 	}
 	FOR(op, ops)
 		sorted[op] = (struct sorted) { need[op], op };
-	qsort(sorted, ops, sizeof *sorted, tournament_compare);
+	SORT(sorted, ops, tournament_compare);
 	FOR(i, ops)
 		tournament->slot[sorted[i].op] = leaves + i;
 	mem_free(sorted);

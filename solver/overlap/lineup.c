@@ -35,8 +35,8 @@ static enum status number_ops(const struct overlap_request *request, struct line
 static enum status find_arcs(struct lineup *line, struct arena *scratch)
 {
 	const struct problem *problem = line->problem;
-	uint32_t pairs = 0, most = problem->pred.start[problem->ops], *row = arena_alloc(scratch, most, sizeof *row),
-			 *item = arena_alloc(scratch, most, sizeof *item);
+	uint32_t pairs = 0, most = problem->pred.start[problem->ops], *MAKE_IN(scratch, row, most),
+			 *MAKE_IN(scratch, item, most);
 	NEED(row && item);
 	FOR(i, line->count)
 		FOR_ITEMS(before, &problem->pred, line->op[i]) {
@@ -54,8 +54,8 @@ static enum status find_arcs(struct lineup *line, struct arena *scratch)
 static enum status lineup_find_uses(struct lineup *line, struct arena *scratch)
 {
 	const struct problem *problem = line->problem;
-	uint32_t pairs = 0, most = problem->users.start[problem->items], *row = arena_alloc(scratch, most, sizeof *row),
-			 *item = arena_alloc(scratch, most, sizeof *item);
+	uint32_t pairs = 0, most = problem->users.start[problem->items], *MAKE_IN(scratch, row, most),
+			 *MAKE_IN(scratch, item, most);
 	NEED(row && item);
 	FOR(s, problem->items) {
 		uint32_t maker = problem->producer[s] == NONE ? NONE : line->at[problem->producer[s]];

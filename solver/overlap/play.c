@@ -44,14 +44,14 @@ static bool play_describe(struct play *play, struct arena *scratch)
 	const struct step_costs *costs = play->request->costs;
 	const struct problem *problem = play->request->problem;
 	uint32_t node = play->line->count;
-	bool *early = arena_alloc(scratch, graph->ops, sizeof *early);
-	for (uint32_t p = 0; early && p < graph->ops; p++) {
+	bool *MAKE_IN(scratch, early, graph->ops);
+	FOR_WHILE(p, graph->ops, early) {
 		uint32_t op = problem->program[p];
 		early[op] = !(costs->stream[op] == 0 && costs->time[op] > 0) && csr_length(&graph->reads, op) > 0;
 		FOR_ITEMS(before, &graph->pred, op)
 			early[op] &= early[before];
 	}
-	for (uint32_t i = 0; early && i < play->line->count; i++) {
+	FOR_WHILE(i, play->line->count, early) {
 		uint32_t op = play->line->op[i];
 		play->of[i] = play->tail[i] = i;
 		play->stream[i] = (uint8_t)costs->stream[op];

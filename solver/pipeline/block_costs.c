@@ -38,11 +38,10 @@ static uint32_t twin_of(const struct graph *graph, const uint32_t *twin, uint32_
 static bool block_costs_find_twins(const struct graph *graph, const struct rules *rules, uint32_t *twin)
 {
 	OWN(arena) arena = { 0 };
-	uint32_t *first = arena_alloc(&arena, graph->tensors, sizeof *first),
-			 *next = arena_alloc(&arena, graph->ops, sizeof *next);
-	for (uint32_t t = 0; first && t < graph->tensors; t++)
+	uint32_t *MAKE_IN(&arena, first, graph->tensors), *MAKE_IN(&arena, next, graph->ops);
+	FOR_WHILE(t, graph->tensors, first)
 		first[t] = NONE;
-	for (uint32_t op = 0; first && next && op < graph->ops; op++) {
+	FOR_WHILE(op, graph->ops, first && next) {
 		const struct rule *rule = rules_find(rules, graph->op[op].type);
 		next[op] = twin[op] = NONE;
 		if (rule && plain_view(graph, rule, op))
@@ -58,19 +57,19 @@ static bool block_costs_find_twins(const struct graph *graph, const struct rules
 static bool block_costs_find_joint(const struct graph *graph, bool *joint)
 {
 	OWN(arena) arena = { 0 };
-	uint32_t *set = arena_alloc(&arena, graph->storages, sizeof *set);
+	uint32_t *MAKE_IN(&arena, set, graph->storages);
 	bool *written = arena_alloc(&arena, graph->storages, 1), *has = arena_alloc(&arena, graph->storages, 1),
 		 fine = set && written && has;
 	*joint = false;
-	for (uint32_t s = 0; fine && s < graph->storages; s++)
+	FOR_WHILE(s, graph->storages, fine)
 		set[s] = s;
-	for (uint32_t op = 0; fine && op < graph->ops; op++) {
+	FOR_WHILE(op, graph->ops, fine) {
 		FOR_ITEMS(write, &graph->writes, op)
 			written[graph->tensor[write].storage] = true;
 		FOR_SPAN(i, graph->inplace_start, op)
 			written[graph->tensor[graph->inplace[i].in].storage] = true;
 	}
-	for (uint32_t op = 0; fine && op < graph->ops; op++) {
+	FOR_WHILE(op, graph->ops, fine) {
 		uint32_t first = NONE;
 		if (graph->op[op].phase != PHASE_UPDATE)
 			continue;
@@ -82,7 +81,7 @@ static bool block_costs_find_joint(const struct graph *graph, bool *joint)
 			first = s;
 		}
 	}
-	for (uint32_t s = 0; fine && s < graph->storages; s++)
+	FOR_WHILE(s, graph->storages, fine)
 		if (written[s] && graph->storage[s].kind == KIND_PARAMETER && graph->storage[s].allocator == NONE) {
 			*joint |= has[set_root(set, s)];
 			has[set_root(set, s)] = true;
@@ -786,9 +785,9 @@ enum status block_costs_find(const struct units *units, const struct sharding *s
 	ROOM(&arena, costing.there, (GATHERINGS + 1) * (size_t)graph->tensors);
 	ROOM(&arena, costing.bytes, graph->storages);
 	ROOM(&arena, costing.update, UPDATE_KINDS);
-	uint32_t *block_of = arena_alloc(&arena, 2 * (size_t)graph->tensors, sizeof *block_of);
-	int64_t *saved_until = arena_alloc(&arena, blocks->blocks, sizeof *saved_until);
-	struct copy *copies = arena_alloc(&arena, 2 * (size_t)graph->storages, sizeof *copies);
+	uint32_t *MAKE_IN(&arena, block_of, 2 * (size_t)graph->tensors);
+	int64_t *MAKE_IN(&arena, saved_until, blocks->blocks);
+	struct copy *MAKE_IN(&arena, copies, 2 * (size_t)graph->storages);
 	NEED(costing.gathered && costing.seen && costing.there && costing.bytes && costing.update && block_of &&
 		saved_until && copies);
 	costing.made = costing.there + GATHERINGS * (size_t)graph->tensors;

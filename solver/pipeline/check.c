@@ -359,7 +359,7 @@ static bool *pipeline_check_before(struct check *check, const struct graph *grap
  * made for itself. That a parameter which they read is written later, and sent, says nothing of them. */
 static bool *sent_on(struct check *check, const struct graph *graph)
 {
-	bool *on = arena_alloc(&check->arena, graph->ops, sizeof *on);
+	bool *MAKE_IN(&check->arena, on, graph->ops);
 	for (uint32_t op = graph->ops; on && op-- > 0;) {
 		on[op] = between_ranks(&graph->op[op], COLLECTIVE_SEND);
 		FOR_ITEMS(written, &graph->writes, op)
@@ -372,8 +372,8 @@ static bool *sent_on(struct check *check, const struct graph *graph)
 /* Ops of no backward pass, and needed by none, that need an update (an average of parameters); what only these need. */
 static bool *behind_updates(struct check *check, const struct graph *graph)
 {
-	bool *behind = arena_alloc(&check->arena, graph->ops, sizeof *behind);
-	for (uint32_t op = 0; behind && op < graph->ops; op++) {
+	bool *MAKE_IN(&check->arena, behind, graph->ops);
+	FOR_WHILE(op, graph->ops, behind) {
 		behind[op] = graph->op[op].phase == PHASE_UPDATE;
 		FOR_ITEMS(before, &graph->pred, op)
 			behind[op] |= behind[before] && graph->op[op].phase != PHASE_BACKWARD;
@@ -461,7 +461,7 @@ static bool pipeline_check_start(struct check *check, const struct rules *rules)
 	bool fine = ROOMS(&check->arena, check->ranks, check->of, check->part, check->copies, check->sender) &&
 		ROOM(&check->arena, check->reduced, check->device->tensors) &&
 		ROOMS(&check->arena, check->device->ops, check->runs, check->adds);
-	for (uint32_t op = 0; fine && op < check->device->ops; op++)
+	FOR_WHILE(op, check->device->ops, fine)
 		check->adds[op] = (rules_traits(rules, check->device->op[op].type) & TRAIT_ADDITION) &&
 			csr_length(&check->device->reads, op) == 2 && csr_length(&check->device->writes, op) == 1;
 	FOR_WHILE(r, check->ranks, fine) {
@@ -769,8 +769,8 @@ int64_t pipeline_check_time(const struct pipeline *pipeline, struct held *in_fli
 	ROOM(&arena, playing.list, (size_t)pipeline->ranks * playing.slots + 2);
 	ROOM(&arena, playing.end[0], cells);
 	ROOM(&arena, playing.end[1], cells);
-	uint8_t *stage = arena_alloc(&arena, cells, sizeof *stage);
-	struct in_flight *held = arena_alloc(&arena, 3 * (size_t)pipeline->chunks, sizeof *held);
+	uint8_t *MAKE_IN(&arena, stage, cells);
+	struct in_flight *MAKE_IN(&arena, held, 3 * (size_t)pipeline->chunks);
 	int64_t time = -1;
 	if (playing.list && playing.end[0] && playing.end[1] && stage && held) {
 		FOR_WHILE(r, pipeline->ranks, !pipeline->order)

@@ -173,7 +173,7 @@ static enum status configuration_open(const struct config_model *model, const st
 	*opened = *model;
 	if (model->terms)
 		return OK;
-	NEED(terms && (terms->block = arena_alloc(arena, model->blocks, sizeof *terms->block)));
+	NEED(terms && ROOM(arena, terms->block, model->blocks));
 	config_terms_find(model, config, overheads, terms);
 	opened->terms = terms;
 	return OK;
@@ -355,8 +355,8 @@ enum status config_cut(
 	FOR(b, model->blocks)
 		cutting.blocks += !model->cost[b].joined;
 	size_t width = cutting.blocks + (size_t)1, cells = (cutting.pieces + (size_t)1) * width;
-	cutting.time = arena_alloc(&arena, 3 * width, sizeof *cutting.time);
-	uint32_t *begin = arena_alloc(&arena, width, sizeof *begin), number = 0;    /* begin[stretches]: its first block */
+	ROOM(&arena, cutting.time, 3 * width);
+	uint32_t *MAKE_IN(&arena, begin, width), number = 0;    /* begin[stretches]: its first block */
 	if (cutting.pieces > cutting.blocks)
 		return INFEASIBLE;
 	NEED(cutting.time && begin);
@@ -383,8 +383,8 @@ enum status config_cut(
 	}
 	cut_evenly(&cutting, first);
 	if (!all_fit(&cutting, first) && can_fit(&cutting)) {
-		cutting.best = arena_alloc(&arena, cells, sizeof *cutting.best);
-		cutting.from = arena_alloc(&arena, cells, sizeof *cutting.from);
+		ROOM(&arena, cutting.best, cells);
+		ROOM(&arena, cutting.from, cells);
 		NEED(cutting.best && cutting.from);
 		configuration_cut(&cutting, first);
 	}
@@ -686,7 +686,7 @@ enum status config_evaluate(const struct config_model *given, const struct confi
 	struct config_model opened, *model = &opened;
 	struct pieces pieces = { 0 };
 	bool counted;
-	struct in_flight *at_most = arena_alloc(&arena, (size_t)config->pp * config->chunks, sizeof *at_most);
+	struct in_flight *MAKE_IN(&arena, at_most, (size_t)config->pp * config->chunks);
 	*result = (struct config_result) { 0 };
 	NEED(at_most);
 	TRY(configuration_open(given, config, overheads, &arena, model));

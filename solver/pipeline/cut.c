@@ -53,7 +53,7 @@ static bool scatters_each(const struct finding *finding, uint32_t op)
 		? graph->tensor[graph_operand(graph, op, 0)].writer
 		: NONE;
 	bool each = false;
-	for (uint32_t a = 0; said && finding->sharding && a < finding->sharding->mesh.axes; a++)
+	FOR(a, said && finding->sharding ? finding->sharding->mesh.axes : 0)
 		each |= (finding->sharding->each_axes >> a & 1) &&
 			strncmp(finding->sharding->mesh.axis[a].name, said->axis, sizeof said->axis) == 0;
 	return each && said->kind == COLLECTIVE_REDUCE_SCATTER && writer != NONE && graph->op[writer].phase != PHASE_UPDATE;
@@ -467,8 +467,7 @@ static bool pipeline_cut_find_weights(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	struct pipeline_cut *cut = finding->cut;
-	bool *backward = arena_alloc(&finding->scratch, 2 * (size_t)graph->ops, sizeof *backward),
-		 *linear = backward + graph->ops;
+	bool *MAKE_IN(&finding->scratch, backward, 2 * (size_t)graph->ops), *linear = backward + graph->ops;
 	uint32_t *block;
 	if (!(ROOM(&finding->scratch, block, graph->ops) && backward))
 		return false;

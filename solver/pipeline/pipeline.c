@@ -210,8 +210,8 @@ static void count_rank(const struct timing *timing, uint32_t rank, struct holdin
 static enum status count_in_flight(const struct timing *timing)
 {
 	struct pipeline_plan *plan = timing->plan;
-	struct holding *held = arena_alloc(&plan->arena, timing->pieces, sizeof *held);
-	for (uint32_t rank = 0; held && rank < timing->pipeline->ranks; rank++)
+	struct holding *MAKE_IN(&plan->arena, held, timing->pieces);
+	FOR_WHILE(rank, timing->pipeline->ranks, held)
 		count_rank(timing, rank, held);
 	return held ? OK : NO_MEMORY;
 }

@@ -34,7 +34,7 @@ static enum status find_peak(const struct shard_problem *problem, const uint32_t
 		change[count++] = (struct change) { problem->begin[node], usage };
 		change[count++] = (struct change) { problem->end[node], -usage };
 	}
-	qsort(change, count, sizeof *change, problems_check_by_time);
+	SORT(change, count, problems_check_by_time);
 	*peak = 0;
 	FOR_SIZE(i, count) {
 		live += change[i].bytes;
@@ -131,7 +131,7 @@ static enum status audit_begin(struct audit *audit)
 		if (from != to)
 			audit->link[audit->links++] = (struct link) { from < to ? from : to, LARGER(to, from), edge };
 	}
-	qsort(audit->link, audit->links, sizeof *audit->link, problems_check_by_ends);
+	SORT(audit->link, audit->links, problems_check_by_ends);
 	return OK;
 }
 
@@ -356,7 +356,7 @@ static void merge_all(struct audit *audit)
 	}
 	audit->links = links;
 	audit->merged = true;
-	qsort(link, links, sizeof *link, problems_check_by_ends);
+	SORT(link, links, problems_check_by_ends);
 }
 
 /* Costs of merged nodes are the lowest one's. */

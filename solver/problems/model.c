@@ -30,7 +30,7 @@ static enum status problems_model_find_groups(struct shard_model *model)
 		if (from != to)
 			model->group[model->groups++] = (struct shard_group) { from < to ? from : to, LARGER(to, from), edge };
 	}
-	qsort(model->group, model->groups, sizeof *model->group, problems_model_by_ends);
+	SORT(model->group, model->groups, problems_model_by_ends);
 	return OK;
 }
 
@@ -200,7 +200,7 @@ static uint32_t list_events(const struct shard_model *model, uint32_t node, stru
 		event[count++] = (struct event) { begin, index, 1 };
 		event[count++] = (struct event) { end, index, -1 };
 	}
-	qsort(event, count, sizeof *event, by_slot);
+	SORT(event, count, by_slot);
 	return count;
 }
 
@@ -237,8 +237,8 @@ static enum status build_pieces(struct builder *builder)
 	struct shard_model *model = builder->model;
 	const struct shard_problem *problem = model->problem;
 	size_t nodes = problem->nodes, strategies = problem->first[problem->nodes];
-	struct event *event = arena_alloc(&builder->arena, 2 * nodes, sizeof *event);
-	double *live = arena_alloc(&builder->arena, model->widest, sizeof *live);
+	struct event *MAKE_IN(&builder->arena, event, 2 * nodes);
+	double *MAKE_IN(&builder->arena, live, model->widest);
 	uint32_t pieces = 0, bases = 0;
 	NEED(ROOM(&model->arena, model->piece_start, (size_t)model->nodes + 1) &&
 		ROOM(&model->arena, model->piece, 2 * nodes) && ROOM(&model->arena, model->use, 2 * strategies) &&
@@ -264,8 +264,8 @@ static enum status build_slots(struct builder *builder)
 			begins[count] = problem->begin[node];
 			ends[count++] = problem->end[node];
 		}
-	qsort(begins, count, sizeof *begins, compare_int64);
-	qsort(ends, count, sizeof *ends, compare_int64);
+	SORT(begins, count, compare_int64);
+	SORT(ends, count, compare_int64);
 	find_slots(model, begins, ends, count);
 	return build_pieces(builder);
 }
@@ -412,7 +412,7 @@ static enum status find_bundles(struct builder *builder)
 		if (a != b)
 			bundled[model->bundles++] = (struct bundled) { a < b ? a : b, LARGER(b, a), i };
 	}
-	qsort(bundled, model->bundles, sizeof *bundled, by_nodes);
+	SORT(bundled, model->bundles, by_nodes);
 	FOR(i, model->bundles) {
 		model->bundle[i] = bundled[i].group;
 		model->reduced[i] = NONE;

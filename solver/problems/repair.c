@@ -55,7 +55,7 @@ static uint32_t problems_repair_list_candidates(struct shard_primal *primal, uin
 	FOR(p, shard_width(model, node))
 		if (value[p] < value[now] || (value[p] == value[now] && weight[p] < weight[now]))
 			candidate[count++] = (struct candidate) { value[p], weight[p], p };
-	qsort(candidate, count, sizeof *candidate, by_worth);
+	SORT(candidate, count, by_worth);
 	return count;
 }
 

@@ -338,7 +338,7 @@ static void run_early(struct earliest *earliest)
 			continue;
 		finish_op(earliest, op);
 		/* What needs nothing waits for the backward pass. */
-		for (uint32_t u = 0; !after && graph->op[op].phase == PHASE_BACKWARD && u < graph->ops; u++)
+		FOR_WHILE(u, graph->ops, !after && graph->op[op].phase == PHASE_BACKWARD)
 			if (graph->op[u].phase == PHASE_UPDATE && earliest->missing[u] == 0 && !earliest->queued[u])
 				wake(earliest, u);
 		after |= graph->op[op].phase == PHASE_BACKWARD;

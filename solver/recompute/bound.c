@@ -173,7 +173,7 @@ enum status recompute_bounds_new(
 	const struct graph *graph = input->graph;
 	struct recompute_input early = *input;
 	*bounds = (struct recompute_bounds){ 0 };
-	bool *forward = arena_alloc(&bounds->arena, graph->ops, sizeof *forward);
+	bool *MAKE_IN(&bounds->arena, forward, graph->ops);
 	ROOM(&bounds->arena, bounds->pass, graph->ops);
 	HELD bool *MAKE(before, graph->ops), *MAKE(after, graph->ops);
 	HELD uint32_t *MAKE(stack, graph->ops + 1u);
@@ -183,7 +183,7 @@ enum status recompute_bounds_new(
 	early.forward = forward;
 	early.time = input->sure ? input->sure : input->time;
 	fine = fine && recompute_early_ops(graph, forward) == OK;
-	for (uint32_t o = 0; fine && o < graph->ops; o++)
+	FOR_WHILE(o, graph->ops, fine)
 		forward[o] |= bounds->pass[o] = input->forward ? input->forward[o] : graph->op[o].phase == PHASE_FORWARD;
 	fine = fine && recompute_step_find(&early, &bounds->loose) == OK
 		&& recompute_network_new(&bounds->loose, true, &bounds->network) == OK;

@@ -162,7 +162,7 @@ static bool add_moment(struct recompute_dual *dual)
 		return false;
 	CLEAR(mixed, step->ops);
 	FOR(c, dual->columns)
-		for (uint32_t i = 0; dual->column[c].share > 1e-9 && i < step->ops; i++)
+		FOR_WHILE(i, step->ops, dual->column[c].share > 1e-9)
 			mixed[i] += dual->column[c].share * (double)dual->column[c].profile[i];
 	FOR_FROM(i, 1, step->ops)
 		most = mixed[i] > mixed[most] ? i : most;

@@ -63,7 +63,7 @@ enum status recompute_fold_find(const struct recompute_step *step, struct recomp
 			list[count++] = (struct coloured){ colour[s], s };
 	}
 	if (count > 0)
-		qsort(list, count, sizeof *list, recompute_fold_by_colour);
+		SORT(list, count, recompute_fold_by_colour);
 	for (uint32_t i = 0, end, used = 0; i < count; i = end) {
 		for (end = i + 1; end < count && list[end].colour == list[i].colour; end++)
 			;

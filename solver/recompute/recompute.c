@@ -323,7 +323,7 @@ static bool recompute_may(const struct solving *solving, const uint8_t *state)
 {
 	const struct recompute_solver *solver = solving->solver;
 	HELD bool *MAKE(kept, solver->step.storages);
-	for (uint32_t s = 0; kept && s < solver->step.storages; s++)
+	FOR_WHILE(s, solver->step.storages, kept)
 		kept[s] = solver->step.droppable[s] && state[s] == RECOMPUTE_KEEP;
 	bool may = !kept || recompute_bound_peak(&solver->bounds, kept) <= solving->cap;
 	return may;

@@ -59,7 +59,7 @@ static int64_t recurrence_flops(const struct binding *binding)
 	FOR(t, binding->tensors) {
 		const struct binding_dim *dim = &binding->dim[binding->dim_start[t]];
 		bool weight = binding_dims(binding, t) == 2;
-		for (uint32_t d = 0; weight && d < 2; d++)
+		FOR_WHILE(d, 2, weight)
 			weight = dim[d].count == 1 && binding->factor[binding->part[dim[d].first]].marks & FACTOR_FORBIDDEN;
 		backward |= weight && t >= binding->operands;
 		weights += weight && t < binding->operands ? dim[0].size * dim[1].size : 0;

@@ -250,7 +250,7 @@ static void name_residual(
 		skips |= graph->storage[storage].kind != KIND_PARAMETER && depth[storage] < most && used_twice(naming, storage);
 	}
 	uint32_t result = graph_result(graph, op, 0);
-	for (uint32_t d = 0; skips && d < graph->tensor[result].dims; d++) {
+	FOR_WHILE(d, graph->tensor[result].dims, skips) {
 		uint32_t factor = single(naming, result, d);
 		if (factor != NONE && products->along[factor] == INNER)
 			name(naming, factor, ROLE_HIDDEN);

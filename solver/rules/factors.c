@@ -446,7 +446,7 @@ static bool view_op(struct search *search, uint32_t op)
 static bool finish_tensor(struct search *search, uint32_t tensor)
 {
 	const struct tensor *at = &search->graph->tensor[tensor];
-	for (uint32_t d = 0; at->shape && d < at->dims; d++) {
+	FOR_WHILE(d, at->dims, at->shape) {
 		uint32_t *dim = &search->dim[search->dim_start[tensor] + d];
 		if (*dim == NONE && (*dim = term_new(&search->terms, at->shape[d], LABEL_FREE)) == NONE)
 			return false;

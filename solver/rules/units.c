@@ -178,7 +178,7 @@ static bool fill_parts(struct refining *refining)
 		FOR(t, graph->tensors) {
 			struct part part[PARTS_MAX];
 			uint32_t count = 0;
-			for (uint32_t d = 0; graph->tensor[t].shape && d < graph->tensor[t].dims; d++)
+			FOR_WHILE(d, graph->tensor[t].dims, graph->tensor[t].shape)
 				count = parts_of_dim(refining, t, d, part, count);
 			if (pass == 1 && count > 0)
 				memcpy(units->part + parts, part, count * sizeof *part);
@@ -186,7 +186,7 @@ static bool fill_parts(struct refining *refining)
 			parts += count;
 		}
 		units->part_start[graph->tensors] = parts;
-		if (pass == 0 && !(units->part = arena_alloc(&units->arena, parts, sizeof *units->part)))
+		if (pass == 0 && !ROOM(&units->arena, units->part, parts))
 			return false;
 	}
 	return true;
@@ -487,7 +487,7 @@ static bool add_slots(struct finding *finding)
 		uint32_t tensor = graph_argument(graph, finding->op, k);
 		const struct binding_dim *dim = &finding->binding
 											 .dim[finding->binding.dim_start[k] + (graph->tensor[tensor].dims == 3)];
-		for (uint32_t i = 0; graph->tensor[tensor].dims > 1 && i < dim->count; i++)
+		FOR(i, graph->tensor[tensor].dims > 1 ? dim->count : 0)
 			finding->bad[finding->binding.part[dim->first + i]] = true;
 		uint32_t parts = parts_in_dim(units, tensor, graph->tensor[tensor].dims == 3, &first);
 		if (graph->tensor[tensor].dims < 2 || graph->tensor[tensor].dims > 3 || (count != NONE && parts != count))

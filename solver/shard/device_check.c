@@ -38,7 +38,7 @@ static bool read_places(
 	int parts = (int)(check->units->part_start[tensor + 1] - check->units->part_start[tensor]);
 	bool all = said->axes > 0 && said->axes == check->sharding->mesh.axes;
 	memset(placement, PLACE_WHOLE, sizeof *placement);
-	for (uint32_t a = 0; all && a < said->axes; a++) {
+	FOR_WHILE(a, said->axes, all) {
 		bool found = false;
 		for (int on = PLACE_PARTIAL; on < parts; on++) {
 			char one[40], other[40];

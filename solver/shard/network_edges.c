@@ -567,7 +567,7 @@ static enum status doubled_choices(
 	enum status status = OK;
 	for (uint32_t c = network->chain.first[writer]; status == OK && c < network->chain.first[writer + 1]; c++)
 		status = note_place(&written, choice_place(building, tensor, &network->choice[c])) ? OK : NO_MEMORY;
-	for (uint32_t i = 0; status == OK && i < written.count; i++) {
+	FOR_WHILE(i, written.count, status == OK) {
 		struct network_choice choice = { .placement = written.place[i].at };
 		status = building_choice(building, choice, 0, 0);
 		FOR_WHILE(j, needs->count, status == OK)

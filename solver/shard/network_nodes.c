@@ -184,14 +184,14 @@ static bool is_usual(const struct building *building, uint32_t op, struct split 
 {
 	const struct network_options *options = building->options;
 	bool usual = options->usual != NULL;
-	for (uint32_t a = 0; usual && a < building->mesh->axes; a++)
+	FOR_WHILE(a, building->mesh->axes, usual)
 		usual = !(options->free >> a & 1) || split.on[a] == options->usual->split[op].on[a];
 	return usual;
 }
 
 static bool split_hardly_pays(const struct building *building, uint32_t op, struct split split)
 {
-	for (uint32_t a = 0; building->options->narrow && a < building->mesh->axes; a++)
+	FOR_WHILE(a, building->mesh->axes, building->options->narrow)
 		if (building->options->free >> a & 1 && network_nodes_hardly_pays(building, op, split.on[a]))
 			return !is_usual(building, op, split);
 	return false;
@@ -319,7 +319,7 @@ static enum status op_nodes(struct building *building)
 			building, csr_length(&graph->writes, op) ? graph_result(graph, op, 0) : NONE, pinned));
 		network->op_node[op] = node;
 	}
-	for (uint32_t s = 0; fold && s < fold->segments; s++)
+	FOR(s, fold ? fold->segments : 0)
 		copy_nodes(network, &fold->segment[s]);
 	return OK;
 }
@@ -392,7 +392,7 @@ static enum status kept_nodes(struct building *building)
 	const struct fold *fold = building->options->fold;
 	const struct network *network = building->network;
 	uint32_t most = 1;
-	for (uint32_t s = 0; fold && s < fold->segments; s++)
+	FOR(s, fold ? fold->segments : 0)
 		most = LARGER(fold->segment[s].copies, most);
 	uint32_t *theirs = NULL;
 	NEED(ROOM(&building->arena, theirs, most));

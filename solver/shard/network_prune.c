@@ -235,7 +235,7 @@ static void network_prune_drop(struct pruning *pruning, uint32_t node, uint32_t 
 	pruning->lost[node] = pruning->time;
 	pruning->dropped++;
 	for (struct side *side = pruning->side; side < pruning->side + pruning->sides; side++)
-		for (uint32_t i = 0; side->loop && i < count; i++)
+		FOR_WHILE(i, count, side->loop)
 			side->pay[(size_t)i * side->others + s] = side->across[(size_t)s * side->own + i] = SHARD_FORBIDDEN;
 }
 
@@ -302,7 +302,7 @@ static enum status find_near(struct pruning *pruning, struct arena *arena)
 	const struct shard_chain *chain = &pruning->network->chain;
 	uint32_t *MAKE(row, 2 * (size_t)chain->edges),
 			 *item = mem_alloc(2 * (size_t)chain->edges, sizeof *item), pairs = 0;
-	for (uint32_t e = 0; row && item && e < chain->edges; e++)
+	FOR_WHILE(e, chain->edges, row && item)
 		FOR(end, 2) {
 			row[pairs] = end ? chain->edge[e].to : chain->edge[e].from;
 			item[pairs++] = 2 * e + end;

@@ -141,10 +141,10 @@ static bool *mark_reading(struct building *building)
 {
 	const struct graph *graph = building->graph;
 	const struct fold *fold = building->options->fold;
-	bool *marked = arena_alloc(&building->arena, graph->ops, sizeof *marked);
-	for (uint32_t op = 0; marked && op < graph->ops; op++)
+	bool *MAKE_IN(&building->arena, marked, graph->ops);
+	FOR_WHILE(op, graph->ops, marked)
 		marked[op] = !fold || fold->segment_of[op] == NONE;
-	for (uint32_t s = 0; marked && fold && s < fold->segments; s++)
+	FOR(s, marked && fold ? fold->segments : 0)
 		FOR(i, fold->segment[s].ops) {
 			const struct fold_segment *segment = &fold->segment[s];
 			marked[network_readings_op_of(segment, i, 0)] =

@@ -63,7 +63,7 @@ static bool passes_partial(const struct units *units, const struct sharding *sha
 {
 	const struct graph *graph = units->graph;
 	bool any = false;
-	for (uint32_t k = 0; may_pass(units, op) && k < csr_length(&graph->reads, op); k++) {
+	FOR_WHILE(k, csr_length(&graph->reads, op), may_pass(units, op)) {
 		uint32_t tensor = split_roles_operand(graph, op, k);
 		int8_t is = sharding->produced[tensor].on[axis];
 		bool number = is == PLACE_WHOLE && graph->tensor[tensor].bytes <= NUMBER_BYTES;
@@ -265,7 +265,7 @@ static int8_t as_it_lies(const struct units *units, const struct sharding *shard
 	int8_t on = sharding->produced[tensor].on[axis];
 	FOR_ITEMS(reader, &units->readers, tensor)
 		last = on == PLACE_PARTIAL && reader < op ? reader : last;
-	for (uint32_t k = 0; last != NONE && k < csr_length(&graph->reads, last); k++)
+	FOR(k, last != NONE ? csr_length(&graph->reads, last) : 0)
 		if (split_roles_operand(graph, last, k) == tensor)
 			on = sharding->needed[graph->reads.start[last] + k].on[axis];
 	if (on == PLACE_PARTIAL && units->linear[op])

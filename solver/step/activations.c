@@ -151,7 +151,7 @@ static enum status find_attention(const struct graph *graph, const struct rules 
 	HELD uint32_t *MAKE(stack, graph->ops);
 	HELD bool *MAKE(seen, graph->ops);
 	HELD uint32_t *MAKE(traits, graph->ops);
-	for (uint32_t op = 0; traits && op < graph->ops; op++)
+	FOR_WHILE(op, graph->ops, traits)
 		traits[op] = rules_traits(rules, graph->op[op].type);
 	FOR_WHILE(op, graph->ops, stack && seen && traits)
 		if (is_forward(graph, op) && csr_length(&graph->writes, op) > 0 && (traits[op] & TRAIT_SOFTMAX) &&

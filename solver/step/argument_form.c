@@ -92,7 +92,7 @@ static const char *argument_form_add_value(struct making *making, const char *at
 const struct arguments *arguments_make(struct arena *arena, const char *form, const struct argument_names *names)
 {
 	struct making making = { .arena = arena, .names = names, .key = "args" };
-	struct arguments *arguments = arena_alloc(arena, 1, sizeof *arguments);
+	struct arguments *MAKE_IN(arena, arguments, 1);
 	uint32_t list = argument_form_add(&making, ARGUMENT_LIST, NULL);
 	for (const char *at = form; *at && !making.failed; at += *at == ',') {
 		if (*at == '|') {

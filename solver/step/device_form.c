@@ -342,7 +342,7 @@ static struct graph *write_form(struct forming *forming, struct error *error)
 {
 	const struct graph *graph = forming->graph;
 	struct build *build = &forming->build;
-	uint32_t *made = arena_alloc(&forming->arena, graph->ops, sizeof *made);
+	uint32_t *MAKE_IN(&forming->arena, made, graph->ops);
 	*build = (struct build){ .draft = draft_new(), .op = NONE };
 	build->status = build->draft && made ? OK : NO_MEMORY;
 	if (build->status == OK) {

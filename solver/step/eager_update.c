@@ -257,7 +257,7 @@ static void run_row(struct call *call, const struct row *row, bool list)
 	struct argument_names names = { eager_update_name_of, call, list, call->count };
 	uint32_t op = build_op(build, row->type, NULL, 0), made = row->makes ? call->count : list ? 0 : 1;
 	eager_update_read_operands(call, row);
-	const char **result = arena_alloc(call->arena, call->count, sizeof *result);
+	const char **MAKE_IN(call->arena, result, call->count);
 	/* Operands have the names from before the op, results those behind it. */
 	const struct arguments *arguments = result && build->status == OK ? arguments_make(call->arena, row->form, &names)
 		: NULL;

@@ -95,9 +95,9 @@ struct graph *float8_apply(struct graph *graph, const struct rules *rules, uint3
 {
 	struct casting casting = { .graph = graph, .build = { .source = graph, .rules = rules } };
 	struct graph *result;
-	bool *linear = arena_alloc(&casting.arena, graph->ops, sizeof *linear);
+	bool *MAKE_IN(&casting.arena, linear, graph->ops);
 	*changed = 0;
-	for (uint32_t op = 0; linear && op < graph->ops; op++)
+	FOR_WHILE(op, graph->ops, linear)
 		*changed += linear[op] = float8_is_linear(graph, rules, op);
 	casting.cast[0] = arena_alloc(&casting.arena, 2 * (size_t)graph->tensors, sizeof **casting.cast);
 	casting.cast[1] = casting.cast[0] + graph->tensors;

@@ -415,7 +415,7 @@ static void kernel(const struct gradient *g, const struct rule *rule)
 	build_op(g->build, type, g->from, g->outs);
 	if (rule)
 		read_saved(g, rule->saved);
-	for (uint32_t i = 0; !rule && i < g->ins + g->outs; i++)
+	FOR_WHILE(i, g->ins + g->outs, !rule)
 		read_one(g->build, i < g->ins ? g->in[i] : g->out[i - g->ins]);
 	FOR(i, g->ins)
 		if (gradient_needs(g, i) && passes_to(rule, i))

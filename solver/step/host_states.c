@@ -110,7 +110,7 @@ static bool host_states_order(struct host_states *states, const uint32_t *order)
 			moment[op] = host_states_by_moment(&other, &moment[op]) > 0 ? other : moment[op];
 		}
 	}
-	qsort(moment, graph->ops, sizeof *moment, host_states_by_moment);
+	SORT(moment, graph->ops, host_states_by_moment);
 	FOR(i, graph->ops)
 		states->order[i] = order[moment[i].was];
 	return true;
@@ -145,7 +145,7 @@ static bool host_states_collect(struct host_states *states, const uint32_t *orde
 		if (states->goes[s])
 			states->span[states->count++] = span;
 	}
-	qsort(states->span, states->count, sizeof *states->span, host_states_by_first);
+	SORT(states->span, states->count, host_states_by_first);
 	FOR(i, states->count) {
 		if (i == 0 || states->span[i].first > until)
 			states->group[states->groups++] = i;

@@ -45,9 +45,9 @@ struct graph *late_casts(struct graph *graph, bool of_update, uint32_t *moved, s
 {
 	struct moving moving = { .graph = graph, .of_update = of_update, .build = { .source = graph } };
 	struct graph *result;
-	bool *late = arena_alloc(&moving.arena, graph->ops, sizeof *late);
+	bool *MAKE_IN(&moving.arena, late, graph->ops);
 	*moved = 0;
-	for (uint32_t op = 0; late && op < graph->ops; op++) {
+	FOR_WHILE(op, graph->ops, late) {
 		bool after_cast = false;
 		FOR_ITEMS(before, &graph->pred, op)
 			after_cast |= late[before];

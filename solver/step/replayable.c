@@ -89,7 +89,7 @@ static void replayable_settle(struct replay *replay, const bool *drop)
 	FOR(s, graph->storages)
 		replay->anew[s] = is_forward(graph, allocator_of(graph, s)) && !graph->storage[s].live_out &&
 			!activations->anchor[s] && !activations->held[s] && (activations->saved[s] ? drop && drop[s] : true);
-	for (uint32_t s = 0; drop && s < graph->storages; s++)
+	FOR_WHILE(s, graph->storages, drop)
 		replay->anew[s] |= drop[s] && activations->saved[s];
 	for (bool changed = true; changed;) {
 		changed = false;
@@ -147,10 +147,10 @@ enum status recompute_cost(const struct graph *step, const struct activations *a
 	struct recompute_cost *cost, struct recompute_cost *by_layer, struct error *error)
 {
 	struct replay replay = { .graph = step, .activations = activations };
-	bool *demanded = arena_alloc(&replay.arena, step->tensors, sizeof *demanded);
-	bool *demanded_storage = arena_alloc(&replay.arena, step->storages, sizeof *demanded_storage);
+	bool *MAKE_IN(&replay.arena, demanded, step->tensors);
+	bool *MAKE_IN(&replay.arena, demanded_storage, step->storages);
 	*cost = (struct recompute_cost){ 0 };
-	for (uint32_t i = 0; by_layer && i < activations->layers; i++)
+	FOR_WHILE(i, activations->layers, by_layer)
 		by_layer[i] = (struct recompute_cost){ 0 };
 	if (!demanded || !demanded_storage || !replay_sets(&replay, drop)) {
 		arena_free(&replay.arena);

@@ -49,7 +49,7 @@ static bool find_written(const struct graph *step, bool *written)
 static bool find_trained(struct train *train)
 {
 	const struct graph *like = train->options->like;
-	bool *written = arena_alloc(&train->arena, like ? like->storages : 0, sizeof *written);
+	bool *MAKE_IN(&train->arena, written, like ? like->storages : 0);
 	if (!written)
 		return false;
 	like = like && find_written(like, written) ? like : NULL;
@@ -251,7 +251,7 @@ static void backward_ops(struct train *train)
 static void update_as_pytorch(struct train *train, const uint32_t *parameter, uint32_t *gradient, uint32_t count)
 {
 	const struct update_options *options = &train->options->update;
-	struct eager_parameter *each = arena_alloc(&train->arena, count, sizeof *each);
+	struct eager_parameter *MAKE_IN(&train->arena, each, count);
 	if (!each) {
 		train->build.status = NO_MEMORY;
 		return;
