@@ -221,6 +221,27 @@ enum status draft_after(struct draft *draft, uint32_t op, uint32_t before)
 	return pairs_add(&draft->after, op, before);
 }
 
+static uint32_t draft_named(const uint32_t *tensor, uint32_t t)
+{
+	return tensor && t != NONE ? tensor[t] : t;
+}
+
+uint32_t draft_copy_op(
+	struct draft *draft, const struct op *record, const struct graph *graph, uint32_t op, const uint32_t *tensor)
+{
+	uint32_t copy = draft_op(draft, record);
+	bool fine = copy != NONE;
+	FOR_ITEMS(read, &graph->reads, op)
+		fine = fine && draft_read(draft, copy, draft_named(tensor, read)) == OK;
+	FOR_ITEMS(written, &graph->writes, op)
+		fine = fine && draft_write(draft, copy, draft_named(tensor, written)) == OK;
+	FOR_SPAN(i, graph->inplace_start, op) {
+		struct inplace pair = graph->inplace[i];
+		fine = fine && draft_inplace(draft, copy, draft_named(tensor, pair.out), draft_named(tensor, pair.in)) == OK;
+	}
+	return fine ? copy : NONE;
+}
+
 uint32_t draft_find_op(const struct draft *draft, const char *name)
 {
 	return names_find(&draft->op_names, name);

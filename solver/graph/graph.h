@@ -377,6 +377,10 @@ enum status draft_read(struct draft *draft, uint32_t op, uint32_t tensor);
 enum status draft_write(struct draft *draft, uint32_t op, uint32_t tensor);
 enum status draft_inplace(struct draft *draft, uint32_t op, uint32_t out, uint32_t in);
 enum status draft_after(struct draft *draft, uint32_t op, uint32_t before);
+/* An op that reads and writes what one of a graph does, but for control edges. tensor[t]: the draft's tensor for the
+ * graph's; NULL: they have the same numbers. NONE when out of memory. */
+uint32_t draft_copy_op(struct draft *draft, const struct op *record, const struct graph *graph, uint32_t op,
+	const uint32_t *tensor);
 /* Sets an op's arguments, or what it is of; copies them. */
 enum status draft_op_arguments(struct draft *draft, uint32_t op, const struct arguments *arguments);
 enum status draft_op_of(struct draft *draft, uint32_t op, const char *of);

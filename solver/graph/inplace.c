@@ -55,12 +55,12 @@ static enum status copy_inplace(struct draft *draft, const struct graph *graph, 
 static enum status copy_rows(struct draft *draft, const struct graph *graph, uint32_t op)
 {
 	NEED(draft_op(draft, &graph->op[op]) != NONE);
-	FOR_ROW(i, &graph->reads, op)
-		TRY(draft_read(draft, op, graph->reads.item[i]));
-	FOR_ROW(i, &graph->writes, op)
-		TRY(draft_write(draft, op, graph->writes.item[i]));
-	FOR_ROW(i, &graph->after, op)
-		TRY(draft_after(draft, op, graph->after.item[i]));
+	FOR_ITEMS(read, &graph->reads, op)
+		TRY(draft_read(draft, op, read));
+	FOR_ITEMS(written, &graph->writes, op)
+		TRY(draft_write(draft, op, written));
+	FOR_ITEMS(before, &graph->after, op)
+		TRY(draft_after(draft, op, before));
 	return copy_inplace(draft, graph, op);
 }
 
@@ -85,13 +85,10 @@ static enum status fill_draft(struct draft *draft, const struct graph *graph, co
 
 struct graph *graph_without_inplace(const struct graph *graph, struct error *error)
 {
-	struct graph *result = NULL;
 	HELD uint32_t *root = new_roots(graph);
 	OWN(draft) *draft = draft_new();
-	enum status status = root && draft ? fill_draft(draft, graph, root) : NO_MEMORY;
-	if (status == OK)
-		result = graph_build(draft, error);
-	else
-		fail_memory(error);
-	return result;
+	if (root && draft && fill_draft(draft, graph, root) == OK)
+		return graph_build(draft, error);
+	fail_memory(error);
+	return NULL;
 }

@@ -30,7 +30,23 @@ static void build_fail(struct build *build, enum status status)
 	THEN(build->status, status);
 }
 
-static uint32_t step_build_add_tensor(struct build *build, const char *name, enum kind kind, enum dtype dtype,
+uint32_t build_add_tensor(struct build *build, const struct tensor *record)
+{
+	uint32_t id = draft_tensor(build->draft, record);
+	if (id == NONE)
+		build_fail(build, NO_MEMORY);
+	return id;
+}
+
+uint32_t build_add_op(struct build *build, const struct op *record)
+{
+	uint32_t id = draft_op(build->draft, record);
+	if (id == NONE)
+		build_fail(build, NO_MEMORY);
+	return id;
+}
+
+static uint32_t build_tensor(struct build *build, const char *name, enum kind kind, enum dtype dtype,
 	const struct shape *shape, uint32_t alias)
 {
 	int64_t elements = shape_elements(shape), bits;
@@ -42,17 +58,14 @@ static uint32_t step_build_add_tensor(struct build *build, const char *name, enu
 		.name = name, .shape = shape->dim, .dims = shape->dims, .bytes = (bits + 7) / 8, .alias = alias, .writer = NONE,
 		.kind = (uint8_t)kind, .dtype = (uint8_t)dtype, .has_shape = true, .has_dtype = true, .has_bytes = true,
 	};
-	uint32_t id = draft_tensor(build->draft, &tensor);
-	if (id == NONE)
-		build_fail(build, NO_MEMORY);
-	return id;
+	return build_add_tensor(build, &tensor);
 }
 
 uint32_t build_leaf(struct build *build, const char *name, enum kind kind, enum dtype dtype, struct shape shape)
 {
 	if (build->status != OK)
 		return NONE;
-	return step_build_add_tensor(build, name, kind, dtype, &shape, NONE);
+	return build_tensor(build, name, kind, dtype, &shape, NONE);
 }
 
 /* "aten.mm.default" -> "mm_17": the middle word and a number that makes it unique. */
@@ -120,10 +133,8 @@ uint32_t build_op(struct build *build, const char *type, const uint32_t *input, 
 		.has_phase = true,
 		.has_module = *module != '\0',
 		.flops = -1 };
-	build->op = draft_op(build->draft, &op);
+	build->op = build_add_op(build, &op);
 	build->outputs = 0;
-	if (build->op == NONE)
-		build_fail(build, NO_MEMORY);
 	build->inputs = 0;
 	build->in_place = false;
 	build->counts = build->rules != NULL;
@@ -141,8 +152,7 @@ void build_read(struct build *build, uint32_t tensor)
 		build->argument[build->inputs++] = tensor;
 	else
 		build->counts = false;
-	if (draft_read(build->draft, build->op, tensor) != OK)
-		build_fail(build, NO_MEMORY);
+	build->status = draft_read(build->draft, build->op, tensor);
 }
 
 void build_write(struct build *build, uint32_t tensor)
@@ -152,8 +162,7 @@ void build_write(struct build *build, uint32_t tensor)
 	if (build->inputs + build->outputs < BUILD_ARGUMENTS)
 		build->argument[build->inputs + build->outputs] = tensor;
 	build->outputs++;
-	if (draft_write(build->draft, build->op, tensor) != OK)
-		build_fail(build, NO_MEMORY);
+	build->status = draft_write(build->draft, build->op, tensor);
 }
 
 static uint32_t add_output(
@@ -166,7 +175,7 @@ static uint32_t add_output(
 		PRINT_TO(name, "%.*s.%u", NAME_MAX_LENGTH, op, build->outputs);
 	for (uint32_t n = build->outputs + 1; draft_find_tensor(build->draft, name) != NONE; n++)
 		PRINT_TO(name, "%.*s.%u", NAME_MAX_LENGTH, op, n);
-	uint32_t tensor = step_build_add_tensor(build, name, kind, dtype, shape, alias);
+	uint32_t tensor = build_tensor(build, name, kind, dtype, shape, alias);
 	if (tensor != NONE)
 		build_write(build, tensor);
 	return build->status == OK ? tensor : NONE;
@@ -193,15 +202,14 @@ uint32_t build_inplace(struct build *build, uint32_t of)
 		return NONE;
 	uint32_t out = build_view(build, of, build_shape(build, of));
 	build->in_place |= build->outputs == 1 && build->inputs > 0 && build->argument[0] == of;
-	if (out != NONE && draft_inplace(build->draft, build->op, out, of) != OK)
-		build_fail(build, NO_MEMORY);
+	if (out != NONE)
+		build->status = draft_inplace(build->draft, build->op, out, of);
 	return out;
 }
 
 void build_touch(struct build *build, uint32_t tensor)
 {
-	if (build->status == OK && draft_inplace(build->draft, build->op, NONE, tensor) != OK)
-		build_fail(build, NO_MEMORY);
+	THEN(build->status, draft_inplace(build->draft, build->op, NONE, tensor));
 }
 
 uint32_t build_map(struct build *build, const char *type, const uint32_t *input, uint32_t inputs)
@@ -258,30 +266,18 @@ uint32_t build_copy_op(struct build *build, const struct graph *graph, uint32_t 
 	if (build->status != OK)
 		return NONE;
 	build_count_flops(build);
-	struct draft *draft = build->draft;
-	uint32_t copy = draft_op(draft, &graph->op[op]);
-	bool fine = copy != NONE;
-	FOR_ITEMS(read, &graph->reads, op)
-		fine = fine && draft_read(draft, copy, tensor[read]) == OK;
-	FOR_ITEMS(written, &graph->writes, op)
-		fine = fine && draft_write(draft, copy, tensor[written]) == OK;
-	FOR_SPAN(i, graph->inplace_start, op) {
-		struct inplace pair = graph->inplace[i];
-		fine = fine && draft_inplace(draft, copy, pair.out == NONE ? NONE : tensor[pair.out], tensor[pair.in]) == OK;
-	}
-	if (!fine)
+	build->op = draft_copy_op(build->draft, &graph->op[op], graph, op, tensor);
+	if (build->op == NONE)
 		build_fail(build, NO_MEMORY);
-	build->op = copy;
-	return copy;
+	return build->op;
 }
 
 void build_copy_control(struct build *build, const struct graph *graph, const uint32_t *op)
 {
 	FOR(i, graph->ops)
 		FOR_ITEMS(item, &graph->after, i)
-			if (build->status == OK && op[i] != NONE && op[item] != NONE &&
-			    draft_after(build->draft, op[i], op[item]) != OK)
-				build_fail(build, NO_MEMORY);
+			if (op[i] != NONE && op[item] != NONE)
+				THEN(build->status, draft_after(build->draft, op[i], op[item]));
 }
 
 bool build_copy_begin(
@@ -296,8 +292,7 @@ bool build_copy_begin(
 void build_copy_tensors(struct build *build, const struct graph *graph, uint32_t *tensor)
 {
 	FOR_WHILE(t, graph->tensors, build->status == OK)
-		if ((tensor[t] = draft_tensor(build->draft, &graph->tensor[t])) == NONE)
-			build->status = NO_MEMORY;
+		tensor[t] = build_add_tensor(build, &graph->tensor[t]);
 }
 
 struct graph *build_like(struct build *build, const struct graph *graph, struct error *error)

@@ -86,6 +86,9 @@ enum dtype build_dtype(const struct build *build, uint32_t tensor);
 /* Sets the kind of a tensor: an output, a gradient that is an accumulator. */
 void build_kind(struct build *build, uint32_t tensor, enum kind kind);
 
+/* draft_tensor() and draft_op(): NONE when out of memory, which build->status then says. */
+uint32_t build_add_tensor(struct build *build, const struct tensor *record);
+uint32_t build_add_op(struct build *build, const struct op *record);
 /* Copies one op of a graph: tensor[t] is the draft's tensor for the graph's tensor t. NONE when it fails.
  * Control edges are left out: their ends may not exist in the draft yet; build_copy_control() adds them. */
 uint32_t build_copy_op(struct build *build, const struct graph *graph, uint32_t op, const uint32_t *tensor);

@@ -6,7 +6,6 @@
 struct casting {
 	const struct graph *graph;
 	struct build build;
-	struct arena arena;
 	uint32_t *tensor;  /* [tensors] the draft's tensor */
 	uint32_t *op;      /* [ops] the draft's op */
 	uint32_t *cast[2]; /* [tensors] the 8-bit copy that forward and other ops read, or NONE */
@@ -84,7 +83,8 @@ static void float8_rewrite(struct casting *casting, const bool *linear)
 	const struct graph *graph = casting->graph;
 	struct build *build = &casting->build;
 	build_copy_tensors(build, graph, casting->tensor);
-	FILL_NONE(casting->cast[0], 2 * (size_t)graph->tensors);
+	FOR_INT(i, 2)
+		FILL_NONE(casting->cast[i], graph->tensors);
 	FOR_WHILE(op, graph->ops, build->status == OK)
 		casting->op[op] = linear[op] ? float8_narrow(casting, op) : build_copy_op(build, graph, op, casting->tensor);
 	build_finish(build);
@@ -93,23 +93,16 @@ static void float8_rewrite(struct casting *casting, const bool *linear)
 
 struct graph *float8_apply(struct graph *graph, const struct rules *rules, uint32_t *changed, struct error *error)
 {
+	OWN(arena) arena = { 0 };
 	struct casting casting = { .graph = graph, .build = { .source = graph, .rules = rules } };
-	struct graph *result;
-	bool *MAKE_IN(&casting.arena, linear, graph->ops);
+	bool *MAKE_IN(&arena, linear, graph->ops);
 	*changed = 0;
 	FOR_WHILE(op, graph->ops, linear)
 		*changed += linear[op] = float8_is_linear(graph, rules, op);
-	casting.cast[0] = arena_alloc(&casting.arena, 2 * (size_t)graph->tensors, sizeof **casting.cast);
-	casting.cast[1] = casting.cast[0] + graph->tensors;
-	if (linear && *changed == 0) {
-		result = graph_retain(graph);
-	} else {
-		build_copy_begin(&casting.build, graph, &casting.arena, &casting.tensor, &casting.op);
-		THEN(casting.build.status, linear && casting.cast[0] ? OK : NO_MEMORY);
-		if (casting.build.status == OK)
-			float8_rewrite(&casting, linear);
-		result = build_like(&casting.build, graph, error);
-	}
-	arena_free(&casting.arena);
-	return result;
+	if (linear && *changed == 0)
+		return graph_retain(graph);
+	if (linear && ROOMS(&arena, graph->tensors, casting.cast[0], casting.cast[1]) &&
+		build_copy_begin(&casting.build, graph, &arena, &casting.tensor, &casting.op))
+		float8_rewrite(&casting, linear);
+	return build_like(&casting.build, graph, error);
 }

@@ -16,7 +16,7 @@ struct grouping {
 	bool *grouped, *dropped; /* [ops] a kernel that reads what heads are copies of; an op that is left out */
 	bool *source;            /* [tensors] that heads are copies of: kernels read them now */
 	uint32_t count;
-	struct arena arena;
+	struct arena *arena;
 };
 
 static const struct tensor *tensor_at(const struct grouping *grouping, uint32_t t)
@@ -189,7 +189,7 @@ static void drop_unread(struct grouping *grouping)
 static bool grouped_heads_find_groups(struct grouping *grouping)
 {
 	const struct graph *graph = grouping->graph;
-	struct arena *arena = &grouping->arena;
+	struct arena *arena = grouping->arena;
 	if (!(ROOMS(arena, graph->ops, grouping->grouped, grouping->dropped) && ROOMS(arena, graph->tensors, grouping->source,
 		grouping->heads, grouping->instead, grouping->like) &&
 		csr_transpose(arena, &graph->reads, graph->ops, graph->tensors, &grouping->readers) == OK))
@@ -233,8 +233,7 @@ static void grouped_heads_copy_tensors(const struct grouping *grouping, struct b
 			copy.bytes = grouped_heads_elements(sum) * dtype_bits[sum->dtype] / 8;
 		}
 		copy.alias = copy.alias == NONE ? NONE : tensor[copy.alias];
-		if (draft_tensor(build->draft, &copy) == NONE)
-			build->status = NO_MEMORY;
+		build_add_tensor(build, &copy);
 	}
 }
 
@@ -259,26 +258,18 @@ static void grouped_heads_copy_ops(
 	build_copy_control(build, graph, made);
 }
 
-static struct graph *grouped_heads_rewrite(struct grouping *grouping, struct error *error)
-{
-	const struct graph *graph = grouping->graph;
-	struct build build = { 0 };
-	uint32_t *tensor, *made;
-	if (build_copy_begin(&build, graph, &grouping->arena, &tensor, &made))
-		grouped_heads_copy_tensors(grouping, &build, tensor);
-	if (build.status == OK)
-		grouped_heads_copy_ops(grouping, &build, tensor, made);
-	return build_like(&build, graph, error);
-}
-
 struct graph *graph_group_heads(struct graph *graph, const struct rules *rules, struct error *error)
 {
-	struct grouping grouping = { .graph = graph, .rules = rules };
-	struct graph *grouped = NULL;
-	if (!grouped_heads_find_groups(&grouping))
-		fail_memory(error);
-	else
-		grouped = grouping.count > 0 ? grouped_heads_rewrite(&grouping, error) : graph_retain(graph);
-	arena_free(&grouping.arena);
-	return grouped;
+	OWN(arena) arena = { 0 };
+	struct grouping grouping = { .graph = graph, .rules = rules, .arena = &arena };
+	struct build build = { 0 };
+	uint32_t *tensor, *made;
+	bool found = grouped_heads_find_groups(&grouping);
+	if (found && grouping.count == 0)
+		return graph_retain(graph);
+	if (found && build_copy_begin(&build, graph, &arena, &tensor, &made)) {
+		grouped_heads_copy_tensors(&grouping, &build, tensor);
+		grouped_heads_copy_ops(&grouping, &build, tensor, made);
+	}
+	return build_like(&build, graph, error);
 }

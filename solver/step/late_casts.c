@@ -4,7 +4,6 @@
 struct moving {
 	const struct graph *graph;
 	struct build build;
-	struct arena arena;
 	uint32_t *tensor; /* [tensors] the draft's tensor */
 	uint32_t *op;     /* [ops] the draft's op; NONE: not there yet */
 	bool of_update;   /* what is put off belongs to the update */
@@ -43,9 +42,9 @@ static void late_casts_move(struct moving *moving, const bool *late)
 
 struct graph *late_casts(struct graph *graph, bool of_update, uint32_t *moved, struct error *error)
 {
+	OWN(arena) arena = { 0 };
 	struct moving moving = { .graph = graph, .of_update = of_update, .build = { .source = graph } };
-	struct graph *result;
-	bool *MAKE_IN(&moving.arena, late, graph->ops);
+	bool *MAKE_IN(&arena, late, graph->ops);
 	*moved = 0;
 	FOR_WHILE(op, graph->ops, late) {
 		bool after_cast = false;
@@ -53,14 +52,9 @@ struct graph *late_casts(struct graph *graph, bool of_update, uint32_t *moved, s
 			after_cast |= late[before];
 		*moved += late[op] = graph_widens_gradient(graph, op) && !after_cast;
 	}
-	if (late && *moved == 0) {
-		result = graph_retain(graph);
-	} else {
-		if (build_copy_begin(&moving.build, graph, &moving.arena, &moving.tensor, &moving.op) && late)
-			late_casts_move(&moving, late);
-		THEN(moving.build.status, late ? OK : NO_MEMORY);
-		result = build_like(&moving.build, graph, error);
-	}
-	arena_free(&moving.arena);
-	return result;
+	if (late && *moved == 0)
+		return graph_retain(graph);
+	if (late && build_copy_begin(&moving.build, graph, &arena, &moving.tensor, &moving.op))
+		late_casts_move(&moving, late);
+	return build_like(&moving.build, graph, error);
 }

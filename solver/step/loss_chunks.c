@@ -240,10 +240,7 @@ static uint32_t loss_chunks_add_tensor(struct chunking *chunking, uint32_t op, u
 		FOR_ITEMS(operand, &graph->reads, op)
 			if (graph->tensor[operand].storage == graph->tensor[tensor].storage)
 				copy.alias = loss_chunks_root_of(chunking, chunking->chunk[operand]);
-	uint32_t id = draft_tensor(chunking->build.draft, &copy);
-	if (id == NONE)
-		chunking->build.status = NO_MEMORY;
-	return id;
+	return build_add_tensor(&chunking->build, &copy);
 }
 
 /* An amount of all rows as one of a chunk's. */
@@ -268,19 +265,8 @@ static void loss_chunks_copy_op(struct chunking *chunking, uint32_t op, uint32_t
 	FOR_ITEMS(written, &graph->writes, op)
 		if (fine(chunking))
 			chunking->chunk[written] = loss_chunks_add_tensor(chunking, op, written, chunk);
-	uint32_t id = fine(chunking) ? draft_op(build->draft, &copy) : NONE;
-	enum status status = id == NONE ? NO_MEMORY : OK;
-	FOR_ITEMS(read, &graph->reads, op)
-		THEN(status, draft_read(build->draft, id, chunking->chunk[read]));
-	FOR_ITEMS(write, &graph->writes, op)
-		THEN(status, draft_write(build->draft, id, chunking->chunk[write]));
-	for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++) {
-		struct inplace pair = graph->inplace[i];
-		status = draft_inplace(
-			build->draft, id, pair.out == NONE ? NONE : chunking->chunk[pair.out], chunking->chunk[pair.in]);
-	}
-	if (fine(chunking))
-		build->status = status;
+	if (fine(chunking) && draft_copy_op(build->draft, &copy, graph, op, chunking->chunk) == NONE)
+		build->status = NO_MEMORY;
 }
 
 static bool loss_chunks_has_rows(const struct chunking *chunking, uint32_t tensor)
@@ -390,9 +376,8 @@ static uint32_t loss_chunks_named(struct chunking *chunking, uint32_t tensor, ui
 	copy.alias = view_of == NONE ? NONE : loss_chunks_root_of(chunking, view_of);
 	tensor_forget(&copy);
 	struct build *build = &chunking->build;
-	uint32_t id = draft_tensor(build->draft, &copy);
-	if (id == NONE || draft_write(build->draft, build->op, id) != OK)
-		build->status = NO_MEMORY;
+	uint32_t id = build_add_tensor(build, &copy);
+	THEN(build->status, draft_write(build->draft, build->op, id));
 	build->argument[build->inputs + build->outputs++] = id; /* FLOPs are counted from it */
 	return id;
 }
@@ -454,13 +439,13 @@ static void loss_chunks_copy_tensor(struct chunking *chunking, uint32_t tensor, 
 {
 	struct tensor copy = chunking->graph->tensor[tensor];
 	copy.alias = alias;
-	if ((chunking->whole[tensor] = draft_tensor(chunking->build.draft, &copy)) == NONE)
-		chunking->build.status = NO_MEMORY;
+	chunking->whole[tensor] = build_add_tensor(&chunking->build, &copy);
 }
 
 static void copy_outside(struct chunking *chunking, uint32_t op)
 {
 	const struct graph *graph = chunking->graph;
+	struct build *build = &chunking->build;
 	FOR_ITEMS(tensor, &graph->writes, op) {
 		uint32_t alias = graph->tensor[tensor].alias;
 		if (chunking->whole[tensor] != NONE || !fine(chunking))
@@ -481,14 +466,11 @@ static void copy_outside(struct chunking *chunking, uint32_t op)
 		ones.type = "aten.ones.default";
 		ones.extra = NULL;
 		ones.arguments = NULL;
-		chunking->op[op] = draft_op(chunking->build.draft, &ones);
-		if (chunking->op[op] == NONE ||
-			draft_write(chunking->build.draft, chunking->op[op],
-				chunking->whole[graph_result(graph, op, 0)]) != OK)
-			chunking->build.status = NO_MEMORY;
+		uint32_t id = chunking->op[op] = build_add_op(build, &ones);
+		THEN(build->status, draft_write(build->draft, id, chunking->whole[graph_result(graph, op, 0)]));
 		return;
 	}
-	chunking->op[op] = build_copy_op(&chunking->build, graph, op, chunking->whole);
+	chunking->op[op] = build_copy_op(build, graph, op, chunking->whole);
 }
 
 /* What no op writes; first its roots. */
@@ -503,7 +485,7 @@ static void loss_chunks_copy_given(struct chunking *chunking)
 		}
 }
 
-static enum status write(struct chunking *chunking)
+static void write(struct chunking *chunking)
 {
 	const struct graph *graph = chunking->graph;
 	const struct loss_region *region = &chunking->region;
@@ -527,8 +509,6 @@ static enum status write(struct chunking *chunking)
 			copy_outside(chunking, op);
 	build_copy_control(build, graph, chunking->op);
 	build_finish(build);
-	return fine(chunking) ? draft_describe(build->draft, graph->name, graph->source, graph->extra, &graph->about)
-		: build->status;
 }
 
 static bool loss_chunks_allocate(struct chunking *chunking)
@@ -545,18 +525,17 @@ static bool loss_chunks_allocate(struct chunking *chunking)
 static struct graph *chunked(struct chunking *chunking, struct loss_chunks_report *report, struct error *error)
 {
 	const struct graph *graph = chunking->graph;
-	struct graph *result = NULL;
 	chunking->rows = chunking->factors->factor[chunking->region.cut].size;
 	chunking->size = (chunking->rows + chunking->chunks - 1) / chunking->chunks;
 	chunking->chunks = (uint32_t)((chunking->rows + chunking->size - 1) / chunking->size);
-	if (loss_chunks_allocate(chunking) && write(chunking) == OK)
-		result = graph_build(chunking->build.draft, error);
+	if (loss_chunks_allocate(chunking))
+		write(chunking);
 	else
-		fail_memory(error);
+		chunking->build.status = NO_MEMORY;
 	report->chunks = chunking->chunks;
 	report->ops = chunking->region.ops;
 	report->logits = graph->tensor[graph_operand(graph, chunking->region.loss, 0)].name;
-	return result;
+	return build_like(&chunking->build, graph, error);
 }
 
 /* One loss. */
@@ -576,7 +555,6 @@ static struct graph *step_loss_chunks_apply(struct graph *graph, const struct ru
 	} else {
 		fail_memory(error);
 	}
-	draft_free(chunking.build.draft);
 	arena_free(&chunking.arena);
 	loss_region_free(&chunking.region);
 	return result;

@@ -102,16 +102,10 @@ static uint32_t island_op(struct conversion *conversion, uint32_t op)
 	FOR_ITEMS(read, &graph->reads, op)
 		widened(conversion, read);
 	build_count_flops(build); /* of the last cast */
-	uint32_t copy = build->status == OK ? draft_op(build->draft, &graph->op[op]) : NONE;
-	if (copy == NONE) {
-		build->status = NO_MEMORY;
-		return NONE;
-	}
-	build->op = copy;
+	uint32_t copy = build->op = build->status == OK ? build_add_op(build, &graph->op[op]) : NONE;
 	build->outputs = 0;
 	FOR_ITEMS(item, &graph->reads, op)
-		if (build->status == OK && draft_read(build->draft, copy, widened(conversion, item)) != OK)
-			build->status = NO_MEMORY;
+		THEN(build->status, draft_read(build->draft, copy, widened(conversion, item)));
 	FOR_ITEMS(tensor, &graph->writes, op) {
 		uint32_t id = conversion->tensor[tensor];
 		bool narrow = convertible(build_dtype(build, id)) && build_dtype(build, id) != DTYPE_F32;
@@ -124,8 +118,7 @@ static uint32_t island_op(struct conversion *conversion, uint32_t op)
 			record->bytes = record->bytes * dtype_bits[DTYPE_F32] / dtype_bits[record->dtype];
 			record->dtype = DTYPE_F32;
 		}
-		if (build->status == OK && draft_write(build->draft, copy, id) != OK)
-			build->status = NO_MEMORY;
+		THEN(build->status, draft_write(build->draft, copy, id));
 	}
 	FOR_ITEMS(written, &graph->writes, op)
 		if (conversion->wide[written] != NONE) {

@@ -50,10 +50,7 @@ static uint32_t again_tensor(struct replay *replay, uint32_t tensor)
 	record.name = name;
 	if (record.alias != NONE)
 		record.alias = replay->tensor[graph->storage[record.storage].root];
-	uint32_t id = draft_tensor(replay->build.draft, &record);
-	if (id == NONE)
-		replay->build.status = NO_MEMORY;
-	return id;
+	return build_add_tensor(&replay->build, &record);
 }
 
 /* A persistent tensor that an op writes into without giving it a new name: running statistics. A copy leaves it alone.
@@ -109,10 +106,7 @@ static uint32_t again_op(struct replay *replay, uint32_t op)
 	record.recomputed = true;
 	record.phase = PHASE_BACKWARD;
 	record.has_phase = true;
-	uint32_t id = draft_op(replay->build.draft, &record);
-	if (id == NONE)
-		replay->build.status = NO_MEMORY;
-	return id;
+	return build_add_op(&replay->build, &record);
 }
 
 /* One result of a copy. */
@@ -148,8 +142,7 @@ static void step_recompute_run_again(struct replay *replay, uint32_t op)
 	FOR_SPAN(i, graph->inplace_start, op)
 		if (graph->inplace[i].out == NONE && replay->anew[storage_of(graph, graph->inplace[i].in)])
 			fine = fine && draft_inplace(draft, copy, NONE, replay->tensor[graph->inplace[i].in]) == OK;
-	if (!fine && replay->build.status == OK)
-		replay->build.status = NO_MEMORY;
+	THEN(replay->build.status, fine ? OK : NO_MEMORY);
 	step_recompute_rename_arguments(replay, copy, op, true);
 }
 
@@ -205,9 +198,8 @@ static void pin(struct replay *replay, uint32_t op)
 	uint32_t before = op;
 	while (before > 0 && (replay->op[before - 1] == NONE || names_only(graph, before - 1)))
 		before--;
-	if (replay->build.status == OK && before > 0 &&
-		draft_after(replay->build.draft, replay->build.op, replay->op[before - 1]) != OK)
-		replay->build.status = NO_MEMORY;
+	if (before > 0)
+		THEN(replay->build.status, draft_after(replay->build.draft, replay->build.op, replay->op[before - 1]));
 	replay->pinned[replay->pins++] = replay->build.op;
 }
 
@@ -262,8 +254,7 @@ static void fetch_storage(struct replay *replay, uint32_t storage, uint32_t buff
 			!is_forward(graph, graph->tensor[member].writer) || build->status != OK)
 			continue;
 		uint32_t name = again_tensor(replay, member);
-		if (name != NONE && draft_write(build->draft, build->op, name) != OK)
-			build->status = NO_MEMORY;
+		THEN(build->status, draft_write(build->draft, build->op, name));
 		replay->tensor[member] = name;
 	}
 }
@@ -312,9 +303,7 @@ static void open_and_close(struct replay *replay, uint32_t op)
 static void keep_pins(struct replay *replay, uint32_t op)
 {
 	for (; replay->pins > 0 && replay->op[op] != NONE; replay->pins--)
-		if (replay->build.status == OK &&
-			draft_after(replay->build.draft, replay->op[op], replay->pinned[replay->pins - 1]) != OK)
-			replay->build.status = NO_MEMORY;
+		THEN(replay->build.status, draft_after(replay->build.draft, replay->op[op], replay->pinned[replay->pins - 1]));
 }
 
 /* What must run before an op reads a tensor that is written anew: the op that writes it, and the last one before the
@@ -432,10 +421,9 @@ static enum status step_recompute_prepare(
 		ROOMS(arena, graph->ops, replay->op, replay->done) && ROOM(arena, replay->stack, capacity) &&
 		replay->build.draft && replay_sets(replay, drop));
 	note_offloads(replay, offload, offloads);
-	FOR(t, graph->tensors)
-		if ((replay->tensor[t] = replay->original[t] = draft_tensor(replay->build.draft, &graph->tensor[t])) == NONE)
-			return NO_MEMORY;
-	return OK;
+	build_copy_tensors(&replay->build, graph, replay->original);
+	COPY(replay->tensor, replay->original, graph->tensors);
+	return replay->build.status;
 }
 
 static enum status step_recompute_run(struct replay *replay, const bool *drop, const uint32_t *offload,
@@ -460,8 +448,7 @@ static enum status step_recompute_run(struct replay *replay, const bool *drop, c
 		TRY(replay->build.status);
 	}
 	build_copy_control(&replay->build, graph, replay->op);
-	return replay->build.status != OK ? replay->build.status
-		: draft_describe(replay->build.draft, graph->name, graph->source, graph->extra, &graph->about);
+	return replay->build.status;
 }
 
 static struct graph *step_recompute_apply(const struct graph *step, const struct activations *activations,
@@ -469,11 +456,8 @@ static struct graph *step_recompute_apply(const struct graph *step, const struct
 	struct error *error)
 {
 	struct replay replay = { .graph = step, .activations = activations };
-	enum status status = step_recompute_run(&replay, drop, offload, offloads, window, windows);
-	if (status != OK)
-		fail_status(error, status);
-	struct graph *result = status == OK ? graph_build(replay.build.draft, error) : NULL;
-	draft_free(replay.build.draft);
+	replay.build.status = step_recompute_run(&replay, drop, offload, offloads, window, windows);
+	struct graph *result = build_like(&replay.build, step, error);
 	arena_free(&replay.arena);
 	return result;
 }

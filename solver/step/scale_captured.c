@@ -177,13 +177,7 @@ static enum status scale_captured_write_op(struct growing *growing, uint32_t id)
 	if (op.arguments && op.grows && op.grows->numbers > 0 &&
 		!(op.arguments = growth_arguments(&growing->arena, &op, growing->more)))
 		return NO_MEMORY;
-	NEED(draft_op(growing->draft, &op) != NONE);
-	FOR_ITEMS(read, &from->reads, id)
-		TRY(draft_read(growing->draft, id, read));
-	FOR_ITEMS(written, &from->writes, id)
-		TRY(draft_write(growing->draft, id, written));
-	FOR_SPAN(i, from->inplace_start, id)
-		TRY(draft_inplace(growing->draft, id, from->inplace[i].out, from->inplace[i].in));
+	NEED(draft_copy_op(growing->draft, &op, from, id, NULL) != NONE);
 	FOR_ITEMS(item, &from->after, id)
 		TRY(draft_after(growing->draft, id, item));
 	return OK;

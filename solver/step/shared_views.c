@@ -10,7 +10,7 @@ struct sharing {
 	uint32_t *first, *next; /* [tensors] its first view, by the op that makes it; [ops] that op's successor */
 	uint32_t *same;         /* [ops] the op that makes the same view, or NONE */
 	uint32_t count;
-	struct arena arena;
+	struct arena *arena;
 };
 
 /* The first tensor that is the same: the tensor itself, or what the same op made before. */
@@ -72,9 +72,8 @@ static void note_view(struct sharing *sharing, uint32_t op)
 static bool find_same(struct sharing *sharing)
 {
 	const struct graph *graph = sharing->graph;
-	struct arena *arena = &sharing->arena;
-	if (!(ROOM(arena, sharing->fixed, graph->storages) && ROOMS(arena, graph->ops, sharing->tied, sharing->next,
-		sharing->same) && ROOM(arena, sharing->first, graph->tensors)))
+	if (!(ROOM(sharing->arena, sharing->fixed, graph->storages) && ROOM(sharing->arena, sharing->first, graph->tensors) &&
+		ROOMS(sharing->arena, graph->ops, sharing->tied, sharing->next, sharing->same)))
 		return false;
 	FILL_NONE(sharing->first, graph->tensors);
 	FILL_NONE(sharing->next, graph->ops);
@@ -113,8 +112,7 @@ static void shared_views_copy_tensors(const struct sharing *sharing, struct buil
 		if (canonical(sharing, t) != t)
 			continue;
 		copy.alias = copy.alias == NONE ? NONE : tensor[copy.alias];
-		if (draft_tensor(build->draft, &copy) == NONE)
-			build->status = NO_MEMORY;
+		build_add_tensor(build, &copy);
 	}
 }
 
@@ -130,26 +128,18 @@ static void shared_views_copy_ops(
 	build_copy_control(build, graph, made);
 }
 
-static struct graph *shared_views_rewrite(struct sharing *sharing, struct error *error)
-{
-	const struct graph *graph = sharing->graph;
-	struct build build = { 0 };
-	uint32_t *tensor, *made;
-	if (build_copy_begin(&build, graph, &sharing->arena, &tensor, &made))
-		shared_views_copy_tensors(sharing, &build, tensor);
-	if (build.status == OK)
-		shared_views_copy_ops(sharing, &build, tensor, made);
-	return build_like(&build, graph, error);
-}
-
 struct graph *graph_share_views(struct graph *graph, const struct rules *rules, struct error *error)
 {
-	struct sharing sharing = { .graph = graph, .rules = rules };
-	struct graph *shared = NULL;
-	if (!find_same(&sharing))
-		fail_memory(error);
-	else
-		shared = sharing.count > 0 ? shared_views_rewrite(&sharing, error) : graph_retain(graph);
-	arena_free(&sharing.arena);
-	return shared;
+	OWN(arena) arena = { 0 };
+	struct sharing sharing = { .graph = graph, .rules = rules, .arena = &arena };
+	struct build build = { 0 };
+	uint32_t *tensor, *made;
+	bool found = find_same(&sharing);
+	if (found && sharing.count == 0)
+		return graph_retain(graph);
+	if (found && build_copy_begin(&build, graph, &arena, &tensor, &made)) {
+		shared_views_copy_tensors(&sharing, &build, tensor);
+		shared_views_copy_ops(&sharing, &build, tensor, made);
+	}
+	return build_like(&build, graph, error);
 }
