@@ -465,10 +465,16 @@ static inline uint32_t graph_written_over(const struct graph *graph, uint32_t op
 	return NONE;
 }
 
+/* How many operands an op writes over. */
+static inline uint32_t graph_pairs(const struct graph *graph, uint32_t op)
+{
+	return graph->inplace_start[op + 1] - graph->inplace_start[op];
+}
+
 /* Whether an op only names memory that is there. */
 static inline bool graph_is_view(const struct graph *graph, uint32_t op)
 {
-	bool view = csr_length(&graph->writes, op) > 0 && graph->inplace_start[op] == graph->inplace_start[op + 1];
+	bool view = csr_length(&graph->writes, op) > 0 && graph_pairs(graph, op) == 0;
 	FOR_ITEMS(written, &graph->writes, op)
 		view &= graph->tensor[written].alias != NONE;
 	return view;
@@ -491,6 +497,11 @@ static inline bool graph_releases(const struct graph *graph)
 		if (op_releases(&graph->op[op]))
 			return true;
 	return false;
+}
+
+static inline bool tensor_same_shape(const struct tensor *a, const struct tensor *b)
+{
+	return a->dims == b->dims && a->shape && b->shape && memcmp(a->shape, b->shape, a->dims * sizeof *a->shape) == 0;
 }
 
 /* Elements of a tensor; bytes where its shape is not known. */

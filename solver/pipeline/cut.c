@@ -34,7 +34,7 @@ static uint32_t pipeline_cut_storage_of(const struct graph *graph, uint32_t tens
 
 static bool in_place(const struct graph *graph, uint32_t op)
 {
-	return graph->inplace_start[op] != graph->inplace_start[op + 1];
+	return graph_pairs(graph, op) != 0;
 }
 
 /* ---- pieces and passes ---- */

@@ -59,7 +59,7 @@ static void waiting_note_gradient(struct making *making, uint32_t tensor)
 /* The op gives a storage just another name. */
 static bool waiting_views(const struct graph *graph, uint32_t op, uint32_t s)
 {
-	bool all = csr_length(&graph->writes, op) > 0 && graph->inplace_start[op] == graph->inplace_start[op + 1];
+	bool all = csr_length(&graph->writes, op) > 0 && graph_pairs(graph, op) == 0;
 	FOR_ITEMS(written, &graph->writes, op)
 		all &= graph->tensor[written].storage == s;
 	return all;

@@ -209,7 +209,7 @@ static void find_for_good(struct claim *proof)
 	for (bool changed = true; changed;) {
 		changed = false;
 		FOR(op, graph->ops) {
-			bool names = graph->inplace_start[op] == graph->inplace_start[op + 1];
+			bool names = graph_pairs(graph, op) == 0;
 			FOR_ITEMS(written, &graph->writes, op)
 				names &= graph->tensor[written].alias != NONE;
 			if (names || !runs_once(proof, op))

@@ -45,7 +45,7 @@ static uint32_t recompute_step_mask_of(const struct graph *graph, uint32_t trait
 {
 	const uint32_t *result = &graph->writes.item[graph->writes.start[op]];
 	if (!(traits & TRAIT_MASKED) || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 2 ||
-		graph->inplace_start[op] != graph->inplace_start[op + 1] || graph->tensor[result[0]].alias != NONE ||
+		graph_pairs(graph, op) != 0 || graph->tensor[result[0]].alias != NONE ||
 		graph->tensor[result[1]].alias != NONE)
 		return NONE;
 	uint32_t storage = graph->tensor[result[1]].storage;

@@ -199,7 +199,7 @@ static bool carries_batch_into_gradient(struct search *search, uint32_t dim, uin
 	return position < csr_length(&graph->reads, op) && graph->op[op].phase == PHASE_BACKWARD && node->size == 1 &&
 		label_scales(node->label) && csr_length(&graph->writes, op) == 1 &&
 		search->flow.gradient[graph_argument(graph, op, csr_length(&graph->reads, op))] &&
-		graph->inplace_start[op] == graph->inplace_start[op + 1] &&
+		graph_pairs(graph, op) == 0 &&
 		((rules_traits(search->rules, graph->op[op].type) & TRAIT_ADDITION) ||
 			(search->flow.data[graph_argument(graph, op, position)] && gradient_flow_is_derivative(&search->flow, op)));
 }

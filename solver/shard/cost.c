@@ -55,7 +55,7 @@ int64_t placement_redundant(
 static bool leads_to_update(const struct graph *graph, uint32_t op, const struct csr *readers, int most)
 {
 	bool leads = graph->op[op].phase == PHASE_BACKWARD && most > 0 && csr_length(&graph->reads, op) == 1 &&
-		graph->inplace_start[op] == graph->inplace_start[op + 1];
+		graph_pairs(graph, op) == 0;
 	FOR_ITEMS(written, &graph->writes, op)
 		FOR_ITEMS(reader, readers, written)
 			leads = leads &&
@@ -88,7 +88,7 @@ static void shard_cost_find_late(struct sharding_sum *sum)
 	FOR_DOWN(op, graph->ops) {
 		sum->phase[op] = graph->op[op].phase;
 		sum->late[op] = sum->phase[op] == PHASE_BACKWARD;
-		if (graph->inplace_start[op] != graph->inplace_start[op + 1])
+		if (graph_pairs(graph, op) != 0)
 			continue;
 		FOR_ITEMS(written, &graph->writes, op)
 			if (graph->tensor[written].alias != NONE)

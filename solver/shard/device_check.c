@@ -69,7 +69,7 @@ static bool is_slice_view(const struct graph *device, uint32_t tensor)
 	uint32_t writer = device->tensor[tensor].writer;
 	return device->tensor[tensor].alias != NONE && writer != NONE && device->op[writer].collective
 		&& device->op[writer].collective->kind == COLLECTIVE_SLICE
-		&& device->inplace_start[writer] == device->inplace_start[writer + 1];
+		&& graph_pairs(device, writer) == 0;
 }
 
 /* The slice that a tensor is a view of, or NONE. */
@@ -153,8 +153,8 @@ static bool same_memory(const struct graph *graph, uint32_t a, uint32_t b)
 static enum status check_writes(struct check *check, uint32_t id, uint32_t of)
 {
 	const struct graph *device = check->device, *whole = check->whole;
-	uint32_t pairs = whole->inplace_start[of + 1] - whole->inplace_start[of];
-	if (device->inplace_start[id + 1] - device->inplace_start[id] != pairs)
+	uint32_t pairs = graph_pairs(whole, of);
+	if (graph_pairs(device, id) != pairs)
 		return device_check_wrong(check, "other writes in place than the step's in", device->op[id].name);
 	FOR(k, csr_length(&device->writes, id)) {
 		uint32_t t = graph_result(device, id, k);

@@ -10,7 +10,7 @@ static void find_reaches(const struct units *units, bool *reaches)
 	FOR_DOWN(op, graph->ops) {
 		reaches[op] = graph->op[op].phase == PHASE_BACKWARD;
 		FOR_ITEMS(tensor, &graph->writes, op) {
-			bool view = graph->tensor[tensor].alias != NONE && graph->inplace_start[op] == graph->inplace_start[op + 1];
+			bool view = graph->tensor[tensor].alias != NONE && graph_pairs(graph, op) == 0;
 			for (uint32_t j = readers->start[tensor]; view && j < readers->start[tensor + 1]; j++)
 				reaches[op] |= reaches[readers->item[j]];
 		}

@@ -371,7 +371,7 @@ static void gather_before_views(struct sharding *sharding, const struct units *u
 		bool cut = split.on[axis] >= 0 && csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1;
 		uint32_t result = cut ? graph_result(graph, op, 0) : NONE, others;
 		uint8_t phase = graph->op[op].phase;
-		if (!cut || graph->tensor[result].alias == NONE || graph->inplace_start[op] < graph->inplace_start[op + 1] ||
+		if (!cut || graph->tensor[result].alias == NONE || graph_pairs(graph, op) > 0 ||
 			sharding->produced[result].on[axis] < 0 || read_whole(units, sharding, result, phase, axis, &others) == 0 ||
 			others > 0 || read_whole(units, sharding, split_roles_operand(graph, op, 0), phase, axis, &others) == 0)
 			continue;

@@ -10,7 +10,6 @@ struct adapting {
 	const struct rules *rules;
 	const struct adapter_options *options;
 	struct build build;
-	struct arena arena;
 	uint32_t *tensor, *op; /* [tensors], [ops] the draft's; of a packed weight the last unpacked */
 	uint32_t *kept;        /* [tensors] a packed weight as it is kept */
 	uint32_t *weight;      /* [ops] the frozen weight, a root, of a linear layer's product; NONE */
@@ -154,8 +153,7 @@ static void adapters_copy_tensors(struct adapting *adapting, bool pack)
 			record.shape = base == BASE_NF4 ? halves : record.shape;
 			record.bytes = base == BASE_NF4 ? halves[0] : tensor_elements(&graph->tensor[t]);
 		}
-		if ((adapting->kept[t] = adapting->tensor[t] = draft_tensor(adapting->build.draft, &record)) == NONE)
-			adapting->build.status = NO_MEMORY;
+		adapting->kept[t] = adapting->tensor[t] = build_add_tensor(&adapting->build, &record);
 	}
 }
 
@@ -182,24 +180,21 @@ static void adapters_write(struct adapting *adapting, bool pack)
 struct graph *adapters_apply(const struct graph *graph, const struct rules *rules,
 	const struct adapter_options *options, bool pack, struct error *error)
 {
+	OWN(arena) arena = { 0 };
 	struct adapting adapting = { .graph = graph, .rules = rules, .options = options,
-		.build = { .draft = draft_new(), .source = graph, .op = NONE, .rules = rules } };
-	struct arena *arena = &adapting.arena;
-	bool room = adapting.build.draft && ROOMS(arena, graph->tensors, adapting.tensor, adapting.kept, adapting.packed) &&
-		ROOMS(arena, graph->ops, adapting.op, adapting.weight);
-	bool any = !room || adapters_find(&adapting) > 0;
-	struct graph *result = NULL;
-	adapting.build.status = room ? OK : NO_MEMORY;
-	if (any && room)
-		adapters_write(&adapting, pack);
-	if (any)
-		result = build_like(&adapting.build, graph, error);
-	else
-		draft_free(adapting.build.draft);
-	if (!any)
+		.build = { .source = graph, .rules = rules } };
+	struct build *build = &adapting.build;
+	if (!(build_copy_begin(build, graph, &arena, &adapting.tensor, &adapting.op) &&
+		ROOMS(&arena, graph->tensors, adapting.kept, adapting.packed) && ROOM(&arena, adapting.weight, graph->ops))) {
+		build->status = NO_MEMORY;
+	} else if (adapters_find(&adapting) == 0) {
+		draft_free(build->draft);
 		refuse(error, "no linear layer%s to adapt", options->attention ? " of attention" : "");
-	arena_free(arena);
-	return result;
+		return NULL;
+	} else {
+		adapters_write(&adapting, pack);
+	}
+	return build_like(build, graph, error);
 }
 
 bool adapters_of_peft(const struct graph *graph)

@@ -32,7 +32,7 @@ struct casting {
 	const struct graph *graph;
 	const struct rules *rules;
 	struct build build;
-	struct arena arena;
+	struct arena *arena;
 	uint32_t *tensor;      /* [tensors] the draft's tensor that stands for it */
 	struct value *value;   /* [tensors] */
 	struct memory *memory; /* [storages] */
@@ -128,8 +128,7 @@ static uint32_t own_view(const struct casting *run, uint32_t op, bool product, u
 		return tensor;
 	FOR_ITEMS(twin, &graph->members, record->storage) {
 		const struct tensor *other = &graph->tensor[twin];
-		bool equal = other->dims == record->dims && record->dims > 0 &&
-			memcmp(other->shape, record->shape, record->dims * sizeof *other->shape) == 0;
+		bool equal = record->dims > 0 && tensor_same_shape(other, record);
 		if (equal && run->value[twin].early == product && other->writer != NONE && other->writer < op &&
 			run->forward[other->writer] && (!product || same_module(run, other->writer, op)))
 			own = twin;
@@ -501,22 +500,10 @@ static void set_results(struct casting *run, uint32_t op, enum rule_autocast mod
 	}
 }
 
-static const char *name_now(const void *context, uint32_t tensor, bool result)
-{
-	const struct casting *run = context;
-	(void)result;
-	return draft_tensor_at(run->build.draft, run->tensor[tensor])->name;
-}
-
 static void copy_op(struct casting *run, uint32_t op)
 {
-	const struct arguments *arguments = run->graph->op[op].arguments;
 	run->op[op] = build_copy_op(&run->build, run->graph, op, run->tensor);
-	if (arguments && run->build.status == OK) {
-		arguments = arguments_rename(&run->arena, arguments, run->graph, &(struct renaming){ name_now, run });
-		if (!arguments || draft_op_arguments(run->build.draft, run->op[op], arguments) != OK)
-			run->build.status = NO_MEMORY;
-	}
+	build_rename_by(&run->build, run->arena, run->graph, op, run->op[op], run->tensor);
 }
 
 static void cast_operand(struct casting *run, uint32_t op, uint32_t partner, enum rule_autocast mode, uint32_t tensor)
@@ -642,23 +629,20 @@ static enum status cast_prepare(struct casting *run, struct error *error)
 
 struct graph *autocast_apply(const struct graph *graph, const struct rules *rules, struct error *error)
 {
+	OWN(arena) arena = { 0 };
 	struct casting run = { .graph = graph, .rules = rules, .captured = graph_releases(graph), .held = NONE,
-		.norm_end = NONE, .build = { .draft = draft_new(), .source = graph, .op = NONE, .rules = rules } };
-	struct arena *arena = &run.arena;
-	struct graph *result = NULL;
+		.norm_end = NONE, .build = { .source = graph, .rules = rules }, .arena = &arena };
 	uint32_t reads = graph->reads.start[graph->ops];
-	bool room = ROOMS(arena, graph->tensors, run.tensor, run.value) && ROOM(arena, run.memory, graph->storages) &&
-		ROOMS(arena, graph->ops, run.op, run.forward, run.inside, run.line) &&
-		ROOMS(arena, reads, run.stood, run.cast) && run.build.draft;
-	if (error_set(error, room ? cast_prepare(&run, error) : fail_memory(error)) == OK) {
-		look_over(&run);
-		look_ahead(&run);
-		build_copy_tensors(&run.build, graph, run.tensor);
-		cast_all(&run);
-		result = build_like(&run.build, graph, error);
-	} else {
+	bool room = build_copy_begin(&run.build, graph, &arena, &run.tensor, &run.op) &&
+		ROOM(&arena, run.value, graph->tensors) && ROOM(&arena, run.memory, graph->storages) &&
+		ROOMS(&arena, graph->ops, run.forward, run.inside, run.line) && ROOMS(&arena, reads, run.stood, run.cast);
+	if (error_set(error, room ? cast_prepare(&run, error) : fail_memory(error)) != OK) {
 		draft_free(run.build.draft);
+		return NULL;
 	}
-	arena_free(arena);
-	return result;
+	look_over(&run);
+	look_ahead(&run);
+	build_copy_tensors(&run.build, graph, run.tensor);
+	cast_all(&run);
+	return build_like(&run.build, graph, error);
 }

@@ -272,9 +272,38 @@ uint32_t build_copy_op(struct build *build, const struct graph *graph, uint32_t 
 	return build->op;
 }
 
+void build_rename(struct build *build, struct arena *arena, const struct graph *graph, uint32_t op, uint32_t copy,
+	const struct renaming *renaming)
+{
+	const struct arguments *arguments = graph->op[op].arguments;
+	if (!arguments || build->status != OK)
+		return;
+	arguments = arguments_rename(arena, arguments, graph, renaming);
+	build->status = arguments ? draft_op_arguments(build->draft, copy, arguments) : NO_MEMORY;
+}
+
+struct build_names {
+	struct draft *draft;
+	const uint32_t *tensor;
+};
+
+static const char *build_name(const void *context, uint32_t tensor, bool result)
+{
+	const struct build_names *names = context;
+	(void)result;
+	return draft_tensor_at(names->draft, names->tensor[tensor])->name;
+}
+
+void build_rename_by(struct build *build, struct arena *arena, const struct graph *graph, uint32_t op, uint32_t copy,
+	const uint32_t *tensor)
+{
+	struct build_names names = { build->draft, tensor };
+	build_rename(build, arena, graph, op, copy, &(struct renaming){ build_name, &names });
+}
+
 void build_copy_control(struct build *build, const struct graph *graph, const uint32_t *op)
 {
-	FOR(i, graph->ops)
+	FOR_WHILE(i, graph->ops, build->status == OK)
 		FOR_ITEMS(item, &graph->after, i)
 			if (op[i] != NONE && op[item] != NONE)
 				THEN(build->status, draft_after(build->draft, op[i], op[item]));

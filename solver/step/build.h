@@ -92,6 +92,11 @@ uint32_t build_add_op(struct build *build, const struct op *record);
 /* Copies one op of a graph: tensor[t] is the draft's tensor for the graph's tensor t. NONE when it fails.
  * Control edges are left out: their ends may not exist in the draft yet; build_copy_control() adds them. */
 uint32_t build_copy_op(struct build *build, const struct graph *graph, uint32_t op, const uint32_t *tensor);
+/* Gives the copy of an op its arguments with other names, those of the draft's tensors say; texts go to the arena. */
+void build_rename(struct build *build, struct arena *arena, const struct graph *graph, uint32_t op, uint32_t copy,
+	const struct renaming *renaming);
+void build_rename_by(struct build *build, struct arena *arena, const struct graph *graph, uint32_t op, uint32_t copy,
+	const uint32_t *tensor);
 /* The control edges among copied ops: op[i] is the draft's op for the graph's op i, or NONE where it was dropped. */
 void build_copy_control(struct build *build, const struct graph *graph, const uint32_t *op);
 

@@ -20,27 +20,12 @@ struct forming {
 	uint32_t *alias;            /* [tensors] what a tensor is a name of */
 	bool changes;
 	struct build build;
-	struct arena arena;
+	struct arena *arena;
 };
 
 static const struct rule *rule_of(const struct forming *forming, uint32_t op)
 {
 	return op == NONE ? NULL : rules_find(forming->rules, forming->graph->op[op].type);
-}
-
-static uint32_t device_form_result_of(const struct graph *graph, uint32_t op)
-{
-	return graph_result(graph, op, 0);
-}
-
-static uint32_t read_of(const struct graph *graph, uint32_t op, uint32_t k)
-{
-	return graph_operand(graph, op, k);
-}
-
-static const struct storage *device_form_storage_of(const struct graph *graph, uint32_t tensor)
-{
-	return &graph->storage[graph->tensor[tensor].storage];
 }
 
 /* Views and releases compute nothing. */
@@ -63,14 +48,13 @@ static void count_uses(struct forming *forming)
 
 static bool device_form_same_shape(const struct tensor *a, const struct tensor *b)
 {
-	return a->dims == b->dims && a->dtype == b->dtype && a->bytes == b->bytes && a->shape && b->shape
-		&& memcmp(a->shape, b->shape, a->dims * sizeof *a->shape) == 0;
+	return a->dtype == b->dtype && a->bytes == b->bytes && tensor_same_shape(a, b);
 }
 
 /* The operand that an addition adds to in place, or NONE. */
 static uint32_t target_of(const struct graph *graph, uint32_t op)
 {
-	return graph->inplace_start[op] < graph->inplace_start[op + 1] ? graph->inplace[graph->inplace_start[op]].in : NONE;
+	return graph_pairs(graph, op) > 0 ? graph->inplace[graph->inplace_start[op]].in : NONE;
 }
 
 /* The sum of two gradients of one shape. */
@@ -80,10 +64,10 @@ static bool adds_gradients(const struct forming *forming, uint32_t op)
 	const struct rule *rule = rule_of(forming, op);
 	if (!rule || !(rule->traits & TRAIT_ADDITION) || graph->op[op].phase != PHASE_BACKWARD || graph->op[op].recomputed
 		|| csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) != 1 || csr_length(&graph->after, op) > 0
-		|| graph->inplace_start[op + 1] - graph->inplace_start[op] > 1)
+		|| graph_pairs(graph, op) > 1)
 		return false;
-	const struct tensor *result = &graph->tensor[device_form_result_of(graph, op)];
-	uint32_t a = read_of(graph, op, 0), b = read_of(graph, op, 1);
+	const struct tensor *result = &graph->tensor[graph_result(graph, op, 0)];
+	uint32_t a = graph_operand(graph, op, 0), b = graph_operand(graph, op, 1);
 	return a != b && (result->alias == NONE) == (target_of(graph, op) == NONE) && result->kind != KIND_OUTPUT
 		&& device_form_same_shape(result, &graph->tensor[a]) && device_form_same_shape(result, &graph->tensor[b]);
 }
@@ -92,10 +76,10 @@ static bool adds_gradients(const struct forming *forming, uint32_t op)
 static bool device_form_is_parameter(const struct forming *forming, uint32_t tensor)
 {
 	const struct graph *graph = forming->graph;
-	const struct storage *storage = device_form_storage_of(graph, tensor);
+	const struct storage *storage = graph_home(graph, tensor);
 	const struct rule *rule = rule_of(forming, storage->allocator);
 	if (rule && (rule->traits & TRAIT_CAST) && csr_length(&graph->reads, storage->allocator) == 1)
-		storage = device_form_storage_of(graph, read_of(graph, storage->allocator, 0));
+		storage = graph_home(graph, graph_operand(graph, storage->allocator, 0));
 	return storage->kind == KIND_PARAMETER;
 }
 
@@ -106,7 +90,7 @@ static bool of_product(const struct forming *forming, uint32_t tensor)
 	uint32_t op = graph->tensor[tensor].writer;
 	const struct rule *rule = rule_of(forming, op);
 	while (rule && csr_length(&graph->reads, op) == 1 && (rule->cost == COST_NONE || (rule->traits & TRAIT_LINEAR))) {
-		op = graph->tensor[read_of(graph, op, 0)].writer;
+		op = graph->tensor[graph_operand(graph, op, 0)].writer;
 		rule = rule_of(forming, op);
 	}
 	bool product = false;
@@ -123,7 +107,7 @@ static void link_sums(struct forming *forming)
 	FOR(op, graph->ops) {
 		forming->before[op] = forming->sum[op].next = forming->sum[op].first = NONE;
 		FOR_WHILE(k, 2, adds_gradients(forming, op) && forming->before[op] == NONE) {
-			uint32_t tensor = read_of(graph, op, k), writer = graph->tensor[tensor].writer, target = target_of(graph, op);
+			uint32_t tensor = graph_operand(graph, op, k), writer = graph->tensor[tensor].writer, target = target_of(graph, op);
 			if (writer == NONE || forming->reads[tensor] != 1 || (target != NONE && target != tensor) ||
 				!adds_gradients(forming, writer))
 				continue;
@@ -141,13 +125,14 @@ static void list_summands(struct forming *forming, struct chain *chain)
 	const struct graph *graph = forming->graph;
 	uint32_t op = chain->last;
 	for (uint32_t at = chain->additions; forming->before[op] != NONE; op = forming->before[op], at--) {
-		chain->summand[at] = read_of(graph, op, read_of(graph, op, 0) == device_form_result_of(graph, forming->before[op]));
+		uint32_t before = graph_result(graph, forming->before[op], 0);
+		chain->summand[at] = graph_operand(graph, op, graph_operand(graph, op, 0) == before);
 		chain->adder[at] = op;
 		forming->sum[forming->before[op]].next = op;
 	}
-	uint32_t target = target_of(graph, op), second = target == read_of(graph, op, 1);
+	uint32_t target = target_of(graph, op), second = target == graph_operand(graph, op, 1);
 	FOR(k, 2) { /* what is added to in place comes first */
-		chain->summand[k] = read_of(graph, op, k ^ second);
+		chain->summand[k] = graph_operand(graph, op, k ^ second);
 		chain->adder[k] = op;
 	}
 	chain->first = op;
@@ -181,7 +166,7 @@ static bool sort_summands(const struct forming *forming, struct chain *chain, bo
 static bool may_hold(const struct forming *forming, const struct chain *chain)
 {
 	const struct graph *graph = forming->graph;
-	const struct storage *storage = device_form_storage_of(graph, chain->summand[0]);
+	const struct storage *storage = graph_home(graph, chain->summand[0]);
 	bool all = forming->computes[storage - graph->storage] == 1 && !storage->live_out &&
 		storage->bytes == graph->tensor[chain->summand[0]].bytes;
 	for (uint32_t op = chain->last; op != NONE; op = forming->before[op])
@@ -196,8 +181,8 @@ static void place_sums(struct forming *forming, const struct chain *chain, bool 
 	uint32_t op = chain->first, place = chain->adder[0], so_far = chain->summand[0];
 	for (uint32_t i = 1; i <= chain->additions; i++) {
 		struct sum *sum = &forming->sum[op];
-		uint32_t former = place, onto = target_of(graph, op), kept = read_of(graph, op, 0);
-		bool second = i > 1 ? kept != device_form_result_of(graph, forming->before[op]) : onto != NONE && kept != onto;
+		uint32_t former = place, onto = target_of(graph, op), kept = graph_operand(graph, op, 0);
+		bool second = i > 1 ? kept != graph_result(graph, forming->before[op], 0) : onto != NONE && kept != onto;
 		bool last = target && i == chain->additions;
 		place = LARGER(chain->adder[i], place);
 		sum->read[second] = last ? chain->summand[i] : so_far;
@@ -206,7 +191,7 @@ static void place_sums(struct forming *forming, const struct chain *chain, bool 
 		sum->moves = true;
 		if (i == 1 || place != former)
 			forming->sum[place].first = op;
-		so_far = device_form_result_of(graph, op);
+		so_far = graph_result(graph, op, 0);
 		if (target && !last)
 			forming->alias[so_far] = chain->summand[0];
 		op = sum->next;
@@ -219,9 +204,8 @@ static void place_sums(struct forming *forming, const struct chain *chain, bool 
 static enum status group_sums(struct forming *forming)
 {
 	const struct graph *graph = forming->graph;
-	struct chain chain = { .summand = arena_alloc(&forming->arena, graph->ops + 1, sizeof *chain.summand),
-		.adder = arena_alloc(&forming->arena, graph->ops + 1, sizeof *chain.adder) };
-	NEED(chain.summand && chain.adder);
+	struct chain chain;
+	NEED(ROOMS(forming->arena, graph->ops + 1, chain.summand, chain.adder));
 	link_sums(forming);
 	FOR(op, graph->ops) {
 		if (forming->before[op] == NONE || forming->added[op])
@@ -247,7 +231,7 @@ static enum status device_form_find_tied(struct forming *forming)
 	const struct graph *graph = forming->graph;
 	uint32_t *name;
 	bool *tied;
-	NEED(ROOMS(&forming->arena, graph->storages, name, tied));
+	NEED(ROOMS(forming->arena, graph->storages, name, tied));
 	FILL_NONE(name, graph->storages);
 	FOR(op, graph->ops) {
 		const struct rule *rule = graph->op[op].phase == PHASE_FORWARD ? rule_of(forming, op) : NULL;
@@ -266,7 +250,7 @@ static enum status device_form_find_tied(struct forming *forming)
 			const struct rule *rule = later && graph->op[view].phase == PHASE_FORWARD ? rule_of(forming, view) : NULL;
 			bool certain = rule && (!strchr(rule->factors, '@') || strcmp(rule->factors, "@reshape") == 0);
 			if (certain && rule->cost == COST_NONE && (rule->traits & TRAIT_SHAPED) && csr_length(&graph->reads, view) == 1
-				&& graph->tensor[read_of(graph, view, 0)].writer == NONE)
+				&& graph->tensor[graph_operand(graph, view, 0)].writer == NONE)
 				forming->again[tensor] = forming->changes = true;
 		}
 	return OK;
@@ -288,18 +272,20 @@ static void make_again(struct forming *forming, uint32_t tensor)
 	op.name = view.name = text = draft_text(draft, name);
 	op.phase = PHASE_BACKWARD;
 	op.has_phase = true;
-	uint32_t id = text ? draft_op(draft, &op) : NONE, made = text ? draft_tensor(draft, &view) : NONE;
-	if (id == NONE || made == NONE || draft_read(draft, id, read_of(graph, view.writer, 0)) != OK ||
-		draft_write(draft, id, made) != OK)
-		forming->build.status = NO_MEMORY;
+	forming->build.status = text ? OK : NO_MEMORY;
+	if (!text)
+		return;
+	uint32_t id = build_add_op(&forming->build, &op), made = build_add_tensor(&forming->build, &view);
 	forming->twin[tensor] = made;
+	THEN(forming->build.status, draft_read(draft, id, graph_operand(graph, view.writer, 0)));
+	THEN(forming->build.status, draft_write(draft, id, made));
 }
 
 /* What an op reads for the k-th of its operands. */
 static uint32_t reads_instead(struct forming *forming, uint32_t op, uint32_t k)
 {
 	const struct graph *graph = forming->graph;
-	uint32_t tensor = read_of(graph, op, k);
+	uint32_t tensor = graph_operand(graph, op, k);
 	if (forming->sum[op].moves)
 		return forming->sum[op].read[k];
 	if (op_releases(&graph->op[op]) && forming->last[graph->tensor[tensor].storage] != NONE)
@@ -316,10 +302,10 @@ static uint32_t reads_instead(struct forming *forming, uint32_t op, uint32_t k)
 static uint32_t device_form_write_op(struct forming *forming, uint32_t op)
 {
 	const struct graph *graph = forming->graph;
-	if (op_releases(&graph->op[op]) && forming->held[graph->tensor[read_of(graph, op, 0)].storage])
+	if (op_releases(&graph->op[op]) && forming->held[graph->tensor[graph_operand(graph, op, 0)].storage])
 		return NONE;
 	FOR(k, csr_length(&graph->reads, op))
-		forming->tensor[read_of(graph, op, k)] = reads_instead(forming, op, k);
+		forming->tensor[graph_operand(graph, op, k)] = reads_instead(forming, op, k);
 	uint32_t made = build_copy_op(&forming->build, graph, op, forming->tensor);
 	FOR_ITEMS(read, &graph->reads, op)
 		forming->tensor[read] = read;
@@ -342,7 +328,7 @@ static struct graph *write_form(struct forming *forming, struct error *error)
 {
 	const struct graph *graph = forming->graph;
 	struct build *build = &forming->build;
-	uint32_t *MAKE_IN(&forming->arena, made, graph->ops);
+	uint32_t *MAKE_IN(forming->arena, made, graph->ops);
 	*build = (struct build){ .draft = draft_new(), .op = NONE };
 	build->status = build->draft && made ? OK : NO_MEMORY;
 	if (build->status == OK) {
@@ -356,15 +342,14 @@ static struct graph *write_form(struct forming *forming, struct error *error)
 			adds = forming->sum[adds].next)
 			made[adds] = device_form_write_op(forming, adds);
 	}
-	if (build->status == OK)
-		build_copy_control(build, graph, made);
+	build_copy_control(build, graph, made);
 	return build_like(build, graph, error);
 }
 
 static enum status device_form_begin(struct forming *forming)
 {
 	const struct graph *graph = forming->graph;
-	struct arena *arena = &forming->arena;
+	struct arena *arena = forming->arena;
 	NEED(ROOMS(arena, graph->ops, forming->sum, forming->before, forming->added) &&
 		ROOMS(arena, graph->storages, forming->held, forming->computes, forming->last) &&
 		ROOMS(arena, graph->tensors, forming->reads, forming->again, forming->tensor, forming->twin, forming->alias));
@@ -380,15 +365,13 @@ static enum status device_form_begin(struct forming *forming)
 
 struct graph *graph_device_form(struct graph *graph, const struct rules *rules, struct error *error)
 {
-	struct forming forming = { .graph = graph, .rules = rules };
-	struct graph *form = NULL;
+	OWN(arena) arena = { 0 };
+	struct forming forming = { .graph = graph, .rules = rules, .arena = &arena };
 	enum status status = device_form_begin(&forming);
 	THEN(status, group_sums(&forming));
 	THEN(status, device_form_find_tied(&forming));
-	if (status != OK)
-		fail_memory(error);
-	else
-		form = forming.changes ? write_form(&forming, error) : graph_retain(graph);
-	arena_free(&forming.arena);
-	return form;
+	if (status == OK)
+		return forming.changes ? write_form(&forming, error) : graph_retain(graph);
+	fail_memory(error);
+	return NULL;
 }

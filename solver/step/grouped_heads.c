@@ -36,7 +36,7 @@ static int64_t grouped_heads_elements(const struct tensor *tensor)
 static uint32_t only_operand(const struct graph *graph, uint32_t op)
 {
 	bool plain = csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1 &&
-		graph->inplace_start[op] == graph->inplace_start[op + 1];
+		graph_pairs(graph, op) == 0;
 	return plain ? graph_operand(graph, op, 0) : NONE;
 }
 

@@ -22,7 +22,7 @@ struct host_states {
 	uint32_t *newest;          /* [storages] the draft's newest name of one that is here */
 	uint32_t *host;            /* [count] the copies out */
 	uint32_t held;             /* of the draft's last ops so many come before the next */
-	struct arena arena;
+	struct arena *arena;
 };
 
 /* Written in place, or only read, so that it is the same storage in the next step. */
@@ -90,7 +90,7 @@ static bool host_states_group(const struct host_states *states, uint32_t *group)
 static bool host_states_order(struct host_states *states, const uint32_t *order)
 {
 	const struct graph *graph = states->graph;
-	struct arena *arena = &states->arena;
+	struct arena *arena = states->arena;
 	struct moment *moment;
 	uint32_t *group, *position, *ready;
 	if (!(ROOMS(arena, graph->ops, moment, group, position) && ROOM(arena, ready, graph->storages + 1u) &&
@@ -123,7 +123,7 @@ COMPARATOR(host_states_by_first, struct span, COMPARE(a->first, b->first, COMPAR
 static bool host_states_collect(struct host_states *states, const uint32_t *order, int64_t room)
 {
 	const struct graph *graph = states->graph;
-	struct arena *arena = &states->arena;
+	struct arena *arena = states->arena;
 	uint32_t *position, until = 0;
 	if (!(ROOMS(arena, graph->storages, states->goes, states->span) &&
 		ROOMS(arena, graph->ops, states->order, position) && ROOM(arena, states->group, graph->storages + 1u)))
@@ -175,8 +175,8 @@ static uint32_t host_states_copy(struct host_states *states, uint32_t s, enum ad
 static void host_states_hold(struct host_states *states, uint32_t after)
 {
 	struct build *build = &states->build;
-	if (build->status == OK && after != NONE)
-		build->status = draft_after(build->draft, build->op, after);
+	if (after != NONE)
+		THEN(build->status, draft_after(build->draft, build->op, after));
 	states->held++;
 }
 
@@ -220,20 +220,10 @@ static void host_states_let_go(struct host_states *states, uint32_t group, uint3
 	}
 }
 
-/* What an op's arguments are called: the state that it reads is here by another name. */
-static const char *host_states_name(const void *context, uint32_t tensor, bool result)
-{
-	const struct host_states *states = context;
-	(void)result;
-	return draft_tensor_at(states->build.draft, states->tensor[tensor])->name;
-}
-
 static void host_states_copy_op(struct host_states *states, uint32_t op)
 {
 	const struct graph *graph = states->graph;
-	const struct arguments *arguments = graph->op[op].arguments;
 	struct build *build = &states->build;
-	struct renaming renaming = { host_states_name, states };
 	bool renamed = false;
 	uint32_t copy = states->op[op] = build_copy_op(build, graph, op, states->tensor);
 	for (; states->held > 0 && build->status == OK; states->held--)
@@ -245,10 +235,8 @@ static void host_states_copy_op(struct host_states *states, uint32_t op)
 		uint32_t s = graph->tensor[pair.in].storage;
 		states->newest[s] = pair.out != NONE && states->newest[s] != NONE ? states->tensor[pair.out] : states->newest[s];
 	}
-	if (!arguments || !renamed || build->status != OK)
-		return;
-	arguments = arguments_rename(&states->arena, arguments, graph, &renaming);
-	build->status = arguments ? draft_op_arguments(build->draft, copy, arguments) : NO_MEMORY;
+	if (renamed) /* the state that it reads is here by another name */
+		build_rename_by(build, states->arena, graph, op, copy, states->tensor);
 }
 
 static int64_t host_states_bytes(const struct host_states *states, uint32_t from, uint32_t until)
@@ -304,10 +292,9 @@ static void host_states_run(struct host_states *states)
 static enum status host_states_write(struct host_states *states)
 {
 	const struct graph *graph = states->graph;
-	struct arena *arena = &states->arena;
-	states->build = (struct build){ .draft = draft_new(), .source = graph, .op = NONE };
-	NEED(states->build.draft && ROOM(arena, states->tensor, graph->tensors) && ROOM(arena, states->op, graph->ops) &&
-		ROOM(arena, states->newest, graph->storages) && ROOM(arena, states->host, states->count));
+	states->build.source = graph;
+	NEED(build_copy_begin(&states->build, graph, states->arena, &states->tensor, &states->op) &&
+		ROOM(states->arena, states->newest, graph->storages) && ROOM(states->arena, states->host, states->count));
 	FILL_NONE(states->newest, graph->storages);
 	build_copy_tensors(&states->build, graph, states->tensor);
 	host_states_run(states);
@@ -318,19 +305,16 @@ static enum status host_states_write(struct host_states *states)
 struct graph *offload_states(
 	struct graph *step, const uint32_t *order, int64_t room, uint32_t *states, int64_t *bytes, struct error *error)
 {
-	struct host_states work = { .graph = step };
-	struct graph *result = NULL;
+	OWN(arena) arena = { 0 };
+	struct host_states work = { .graph = step, .arena = &arena };
 	enum status status = host_states_collect(&work, order, room) ? OK : NO_MEMORY;
 	*states = work.count;
 	*bytes = 0;
 	FOR(i, work.count)
 		*bytes += step->storage[work.span[i].storage].bytes;
 	if (status == OK && work.count == 0)
-		result = graph_retain(step);
-	else if (error_set(error, status == OK ? host_states_write(&work) : status) == OK)
-		result = build_like(&work.build, step, error);
-	else
-		draft_free(work.build.draft);
-	arena_free(&work.arena);
-	return result;
+		return graph_retain(step);
+	THEN(status, host_states_write(&work));
+	work.build.status = status;
+	return build_like(&work.build, step, error);
 }

@@ -140,31 +140,23 @@ static struct graph *without_update(struct replacement *replacement, struct erro
 	const struct graph *step = replacement->groups->step;
 	struct build build = { 0 };
 	uint32_t *tensor = NULL, *op = NULL;
+	enum status status = OK; /* of what stays */
 	build_copy_begin(&build, step, &replacement->arena, &tensor, &op);
-	enum status status = build.status;
-	FOR_WHILE(t, step->tensors, status == OK) {
-		bool stays = kept_tensor(replacement, t) == t;
-		tensor[t] = stays ? draft_tensor(build.draft, &step->tensor[t]) : NONE;
-		status = !stays || tensor[t] != NONE ? OK : NO_MEMORY;
-	}
-	if (status == OK)
+	FOR_WHILE(t, step->tensors, build.status == OK)
+		tensor[t] = kept_tensor(replacement, t) == t ? build_add_tensor(&build, &step->tensor[t]) : NONE;
+	if (build.status == OK)
 		optimizer_settle_tensors(replacement, &build, tensor);
-	FOR_WHILE(i, step->ops, status == OK) {
-		op[i] = NONE;
-		status = replacement->dropped[i] ? OK : optimizer_check_reads(replacement, i, tensor, error);
-		if (status == OK && !replacement->dropped[i]) {
-			op[i] = build_copy_op(&build, step, i, tensor);
-			status = build.status;
-		}
+	FOR_WHILE(i, step->ops, build.status == OK && status == OK) {
+		bool stays = !replacement->dropped[i];
+		status = stays ? optimizer_check_reads(replacement, i, tensor, error) : OK;
+		op[i] = stays && status == OK ? build_copy_op(&build, step, i, tensor) : NONE;
 	}
-	if (status == OK) {
-		build_copy_control(&build, step, op);
-		return build_like(&build, step, error);
+	if (status != OK) {
+		draft_free(build.draft);
+		return NULL;
 	}
-	if (status != BAD_INPUT)
-		fail_memory(error);
-	draft_free(build.draft);
-	return NULL;
+	build_copy_control(&build, step, op);
+	return build_like(&build, step, error);
 }
 
 /* ---- the new update ---- */
@@ -314,20 +306,15 @@ static bool prepare_updates(struct updates *updates, const struct graph *graph, 
 	const struct update_groups *groups = updates->replacement->groups;
 	uint32_t count = updates->count = groups->groups;
 	return ROOMS(arena, count, updates->parameter, updates->gradient, updates->arrived, updates->next, updates->before,
-		updates->eager) && ROOMS(arena, graph->tensors, updates->identity, updates->group_at) &&
-		ROOM(arena, updates->op, graph->ops);
+		updates->eager) && ROOM(arena, updates->group_at, graph->tensors);
 }
 
 /* The draft's tensors are the graph's. */
 static void place_updates(struct build *build, const struct graph *graph, struct updates *updates)
 {
 	const struct update_groups *groups = updates->replacement->groups;
-	FOR_WHILE(t, graph->tensors, build->status == OK) {
-		updates->identity[t] = draft_tensor(build->draft, &graph->tensor[t]);
-		updates->group_at[t] = NONE;
-		if (updates->identity[t] == NONE)
-			build->status = NO_MEMORY;
-	}
+	build_copy_tensors(build, graph, updates->identity);
+	FILL_NONE(updates->group_at, graph->tensors);
 	FOR(i, updates->count) {
 		const struct update_group *group = &groups->group[i];
 		uint32_t anchor = updates->replacement->anchor[i],
@@ -343,27 +330,22 @@ static void place_updates(struct build *build, const struct graph *graph, struct
 
 static struct graph *with_update(const struct graph *graph, struct replacement *replacement, struct error *error)
 {
-	struct build build = { .draft = draft_new(), .source = graph, .rules = replacement->groups->rules, .op = NONE };
+	struct build build = { .source = graph, .rules = replacement->groups->rules };
 	struct updates updates = { .replacement = replacement };
-	struct graph *result = NULL;
-	enum status status = build.draft && prepare_updates(&updates, graph, &replacement->arena) ? OK : NO_MEMORY;
-	if (status == OK) {
+	struct arena *arena = &replacement->arena;
+	if (build_copy_begin(&build, graph, arena, &updates.identity, &updates.op) &&
+		prepare_updates(&updates, graph, arena)) {
 		place_updates(&build, graph, &updates);
-		status = find_late(graph, &updates, error);
-	}
-	if (status == OK) {
+		if (find_late(graph, &updates, error) != OK) {
+			draft_free(build.draft);
+			return NULL;
+		}
 		optimizer_write_step(&build, graph, &updates);
 		build_finish(&build);
-		status = build.status != OK
-			? build.status
-			: draft_describe(build.draft, graph->name, graph->source, graph->extra, &graph->about);
+	} else {
+		build.status = NO_MEMORY;
 	}
-	if (status == OK)
-		result = graph_build(build.draft, error);
-	else if (build.status != OK || status == NO_MEMORY)
-		fail(error, status, "%s", status == BAD_INPUT ? "a tensor of the update is too large" : status_text(status));
-	draft_free(build.draft);
-	return result;
+	return build_like(&build, graph, error);
 }
 
 /* ---- whether it can be done ---- */

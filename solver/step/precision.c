@@ -17,7 +17,6 @@ struct conversion {
 	enum precision precision;
 	enum dtype dtype; /* the format to come */
 	struct build build;
-	struct arena arena;
 	uint32_t *tensor; /* [tensors] the draft's tensor */
 	uint32_t *wide;   /* [tensors] its f32 form for the island, or NONE */
 	uint32_t *op;     /* [ops] the draft's op */
@@ -55,7 +54,7 @@ static bool convertible(enum dtype dtype)
 static enum status convert_tensors(struct conversion *conversion, const bool *written, struct error *error)
 {
 	const struct graph *graph = conversion->graph;
-	FOR(t, graph->tensors) {
+	FOR_WHILE(t, graph->tensors, conversion->build.status == OK) {
 		struct tensor tensor = graph->tensor[t];
 		conversion->wide[t] = NONE;
 		if (!tensor.has_dtype && tensor.bytes > 0 && graph->storage[tensor.storage].kind != KIND_OPTIMIZER)
@@ -65,8 +64,7 @@ static enum status convert_tensors(struct conversion *conversion, const bool *wr
 			tensor.bytes = tensor.bytes * dtype_bits[conversion->dtype] / dtype_bits[tensor.dtype];
 			tensor.dtype = (uint8_t)conversion->dtype;
 		}
-		if ((conversion->tensor[t] = draft_tensor(conversion->build.draft, &tensor)) == NONE)
-			return fail_memory(error);
+		conversion->tensor[t] = build_add_tensor(&conversion->build, &tensor);
 	}
 	return OK;
 }
@@ -133,9 +131,10 @@ static enum status precision_convert(struct conversion *conversion, struct error
 {
 	const struct graph *graph = conversion->graph;
 	struct build *build = &conversion->build;
+	OWN(arena) arena = { 0 };
 	bool *written;
-	if (!(ROOM(&conversion->arena, written, graph->storages) && ROOMS(&conversion->arena, graph->tensors,
-		conversion->tensor, conversion->wide) && ROOM(&conversion->arena, conversion->op, graph->ops) && build->draft))
+	if (!(build_copy_begin(build, graph, &arena, &conversion->tensor, &conversion->op) &&
+		ROOM(&arena, written, graph->storages) && ROOM(&arena, conversion->wide, graph->tensors)))
 		return fail_memory(error);
 	FOR(i, graph->inplace_start[graph->ops])
 		written[graph->tensor[graph->inplace[i].in].storage] = true;
@@ -161,12 +160,9 @@ struct graph *precision_apply(
 		[PRECISION_WIDE_LOSS] = DTYPE_BF16,
 	};
 	struct conversion conversion = { .graph = graph, .rules = rules, .precision = precision, .dtype = formats[precision],
-		.build = { .draft = draft_new(), .source = graph, .op = NONE, .rules = rules } };
-	struct graph *result = NULL;
+		.build = { .source = graph, .rules = rules } };
 	if (error_set(error, precision_convert(&conversion, error)) == OK)
-		result = build_like(&conversion.build, graph, error);
-	else
-		draft_free(conversion.build.draft);
-	arena_free(&conversion.arena);
-	return result;
+		return build_like(&conversion.build, graph, error);
+	draft_free(conversion.build.draft);
+	return NULL;
 }

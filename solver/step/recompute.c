@@ -85,13 +85,9 @@ static const char *step_recompute_new_name(const void *context, uint32_t tensor,
 /* The arguments of an op of the draft, which stands for op, by their new names. */
 static void step_recompute_rename_arguments(struct replay *replay, uint32_t draft_op, uint32_t op, bool copy)
 {
-	const struct arguments *arguments = replay->graph->op[op].arguments;
 	struct naming naming = { replay, op, copy };
 	struct renaming renaming = { step_recompute_new_name, &naming };
-	if (!arguments || replay->build.status != OK)
-		return;
-	arguments = arguments_rename(&replay->arena, arguments, replay->graph, &renaming);
-	replay->build.status = arguments ? draft_op_arguments(replay->build.draft, draft_op, arguments) : NO_MEMORY;
+	build_rename(&replay->build, &replay->arena, replay->graph, op, draft_op, &renaming);
 }
 
 static uint32_t again_op(struct replay *replay, uint32_t op)
@@ -415,11 +411,11 @@ static enum status step_recompute_prepare(
 {
 	const struct graph *graph = replay->graph;
 	struct arena *arena = &replay->arena;
-	replay->build = (struct build){ .draft = draft_new(), .source = graph, .op = NONE };
-	NEED(ROOMS(arena, graph->storages, replay->leaves, replay->host, replay->back) &&
-		ROOMS(arena, graph->tensors, replay->tensor, replay->original, replay->made) &&
-		ROOMS(arena, graph->ops, replay->op, replay->done) && ROOM(arena, replay->stack, capacity) &&
-		replay->build.draft && replay_sets(replay, drop));
+	replay->build.source = graph;
+	NEED(build_copy_begin(&replay->build, graph, arena, &replay->tensor, &replay->op) &&
+		ROOMS(arena, graph->storages, replay->leaves, replay->host, replay->back) &&
+		ROOMS(arena, graph->tensors, replay->original, replay->made) && ROOM(arena, replay->done, graph->ops) &&
+		ROOM(arena, replay->stack, capacity) && replay_sets(replay, drop));
 	note_offloads(replay, offload, offloads);
 	build_copy_tensors(&replay->build, graph, replay->original);
 	COPY(replay->tensor, replay->original, graph->tensors);

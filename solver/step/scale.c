@@ -60,15 +60,9 @@ int64_t scale_ratio(int64_t amount, int64_t to, int64_t from)
 {
 	if (from <= 0 || amount <= 0)
 		return amount;
-	int64_t a = to, b = from;
-	while (b != 0) {
-		int64_t rest = a % b;
-		a = b;
-		b = rest;
-	}
-	to /= a;
-	from /= a;
-	int64_t whole, rest;
+	int64_t divisor = common_divisor(to, from), whole, rest;
+	to /= divisor;
+	from /= divisor;
 	if (__builtin_mul_overflow(amount / from, to, &whole) || __builtin_mul_overflow(amount % from, to, &rest)
 		|| __builtin_add_overflow(rest, from - 1, &rest) || __builtin_add_overflow(whole, rest / from, &whole))
 		return INT64_MAX;
@@ -138,13 +132,9 @@ static enum status scale_bind_new(struct scaling *scaling, const struct rule *ru
 {
 	const struct graph *graph = scaling->graph;
 	uint32_t operands = csr_length(&graph->reads, op), results = csr_length(&graph->writes, op), at = 0;
-	struct rule_tensor *MAKE(tensor, operands + (size_t)results);
-	int64_t (*summed)[DIMS_MAX] = scaling->sums[op] ? mem_alloc(operands, sizeof *summed) : NULL;
-	if (!tensor || (scaling->sums[op] && !summed)) {
-		mem_free(tensor);
-		mem_free(summed);
-		return NO_MEMORY;
-	}
+	HELD struct rule_tensor *MAKE(tensor, operands + (size_t)results);
+	HELD int64_t (*summed)[DIMS_MAX] = scaling->sums[op] ? mem_alloc(operands, sizeof *summed) : NULL;
+	NEED(tensor && (!scaling->sums[op] || summed));
 	FOR_ITEMS(t, &graph->reads, op) {
 		tensor[at] = (struct rule_tensor) { new_shape(scaling, t), graph->tensor[t].dims };
 		if (summed && scaling->sum[t] != NONE) {
@@ -158,8 +148,6 @@ static enum status scale_bind_new(struct scaling *scaling, const struct rule *ru
 			graph->tensor[written].dims };
 	struct error reason = { 0 };
 	enum status status = rule_bind(rule, tensor, operands, results, false, &scaling->binding, &reason);
-	mem_free(tensor);
-	mem_free(summed);
 	bool single = scaling->request->batch > 0 && scale_given_batch(graph, scaling->factors) == 1;
 	return status != BAD_INPUT ? status
 		: refuse(scaling->error, "op %s can't take the new sizes%s: %.300s", graph->op[op].name,
@@ -359,16 +347,16 @@ static bool is_needless(const struct scaling *scaling, uint32_t op)
 	bool viewed = false;
 	if (strncmp(graph->op[op].type, "aten.clone", 10) != 0 || csr_length(&graph->reads, op) != 1)
 		return false;
-	uint32_t result = graph->writes.item[graph->writes.start[op]];
+	uint32_t result = graph_result(graph, op, 0);
 	const struct tensor *of = &graph->tensor[result];
 	FOR_ITEMS(user, &graph->users, of->storage) {
 		FOR_SPAN(i, graph->inplace_start, user)
 			if (graph->tensor[graph->inplace[i].in].storage == of->storage)
 				return false;
-		if (csr_length(&graph->reads, user) != 1 || graph->reads.item[graph->reads.start[user]] != result ||
+		if (csr_length(&graph->reads, user) != 1 || graph_operand(graph, user, 0) != result ||
 			op_releases(&graph->op[user]))
 			continue;
-		uint32_t view = graph->writes.item[graph->writes.start[user]];
+		uint32_t view = graph_result(graph, user, 0);
 		const struct tensor *to = &graph->tensor[view];
 		if (strncmp(graph->op[user].type, "aten._unsafe_view", 17) != 0 || same_but_ones(of, of->shape, to, to->shape) ||
 			!same_but_ones(of, new_shape(scaling, result), to, new_shape(scaling, view)))
@@ -397,7 +385,7 @@ static void plan_tensors(struct scaling *scaling)
 					root = reads_sum(scaling, op, read) ? scaling->sum[read]
 						: scaling->moved[read];
 			if (is_needless(scaling, op)) {
-				uint32_t from = graph->reads.item[graph->reads.start[op]];
+				uint32_t from = graph_operand(graph, op, 0);
 				root = scaling->moved[from] != NONE ? scaling->moved[from]
 					: graph->storage[graph->tensor[from].storage].root;
 				scaling->alias[result] = scaling->moved[result] = root;
@@ -438,8 +426,8 @@ static enum status scale_add_op(struct scaling *scaling, const struct op *model,
 		.has_phase = model->has_phase,
 		.has_module = model->has_module };
 	uint32_t id = draft_op(scaling->draft, &op);
-	if (id == NONE || draft_read(scaling->draft, id, operand) != OK)
-		return NO_MEMORY;
+	NEED(id != NONE);
+	TRY(draft_read(scaling->draft, id, operand));
 	return result == NONE ? OK : draft_write(scaling->draft, id, result);
 }
 
@@ -575,9 +563,8 @@ static enum status scale_write_op(struct scaling *scaling, uint32_t op, uint32_t
 	if (scaling->unfused[op])
 		TRY(write_product(scaling, op, &copy, (*clone)++, parts));
 	uint32_t id = draft_op(draft, &copy);
-	if (id == NONE)
-		return NO_MEMORY;
-	for (int i = 0; scaling->unfused[op] && i < 2; i++)
+	NEED(id != NONE);
+	FOR_WHILE(i, 2, scaling->unfused[op])
 		TRY(draft_read(draft, id, parts[i]));
 	FOR_ITEMS(read, &graph->reads, op)
 		if (!scaling->unfused[op])

@@ -51,8 +51,8 @@ static bool same_view(const struct graph *graph, uint32_t a, uint32_t b)
 {
 	const struct tensor *x = &graph->tensor[graph_result(graph, a, 0)],
 						*y = &graph->tensor[graph_result(graph, b, 0)];
-	return graph->op[a].phase == graph->op[b].phase && x->dims == y->dims && x->dtype == y->dtype && x->bytes == y->bytes
-		&& memcmp(x->shape, y->shape, x->dims * sizeof *x->shape) == 0 && strcmp(graph->op[a].type, graph->op[b].type) == 0;
+	return graph->op[a].phase == graph->op[b].phase && x->dtype == y->dtype && x->bytes == y->bytes &&
+		tensor_same_shape(x, y) && strcmp(graph->op[a].type, graph->op[b].type) == 0;
 }
 
 static void note_view(struct sharing *sharing, uint32_t op)

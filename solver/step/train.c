@@ -195,7 +195,8 @@ static void expand_op(struct train *train, uint32_t op)
 	const uint32_t *read = graph->reads.item + graph->reads.start[op],
 				   *written = graph->writes.item + graph->writes.start[op];
 	HELD uint32_t *MAKE(ids, (size_t)(ins + outs) * 2);
-	bool *MAKE(needs, ins), arrived = false;
+	HELD bool *MAKE(needs, ins);
+	bool arrived = false;
 	if (!ids || !needs)
 		train->build.status = NO_MEMORY;
 	struct gradient gradient = {
@@ -225,7 +226,6 @@ static void expand_op(struct train *train, uint32_t op)
 			if (needs[i])
 				accumulate(train, read[i], gradient.to[i]);
 	}
-	mem_free(needs);
 }
 
 static void backward_ops(struct train *train)
@@ -397,8 +397,8 @@ static void copy_forward(struct build *build, const struct graph *step, const st
 	FOR_WHILE(t, step->tensors, build->status == OK) {
 		const struct tensor *record = &step->tensor[t];
 		bool leaf = record->writer == NONE && record->alias == NONE && record->kind < KIND_OPTIMIZER;
-		if ((wanted[t] || leaf) && (tensor[t] = draft_tensor(build->draft, record)) == NONE)
-			build->status = NO_MEMORY;
+		if (wanted[t] || leaf)
+			tensor[t] = build_add_tensor(build, record);
 	}
 	FOR_WHILE(t, step->tensors, build->status == OK)
 		if (wanted[t] && step->tensor[t].alias != NONE)

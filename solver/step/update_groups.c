@@ -35,8 +35,7 @@ static void take_row_of_all(const struct graph *graph, uint32_t op, struct rows 
 static uint32_t rows_room(const struct graph *graph, uint32_t op)
 {
 	return 2 *
-		(csr_length(&graph->reads, op) + csr_length(&graph->writes, op) + graph->inplace_start[op + 1] -
-			graph->inplace_start[op]) +
+		(csr_length(&graph->reads, op) + csr_length(&graph->writes, op) + graph_pairs(graph, op)) +
 		2;
 }
 
@@ -170,7 +169,7 @@ static enum status note_parameter(
 		if (*index == NONE) {
 			*index = groups->groups++;
 			/* A fused op writes more than its first list. */
-			bool fused = graph->inplace_start[op + 1] - graph->inplace_start[op] > rows->count;
+			bool fused = graph_pairs(graph, op) > rows->count;
 			groups->group[*index] = (struct update_group){ .parameter = root, .gradient = NONE, .first = NONE,
 				.way = !rows->lists ? UPDATE_EACH : fused ? UPDATE_FUSED : UPDATE_FOREACH, .call = rows->lists ? op : NONE };
 		}
