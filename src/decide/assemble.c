@@ -104,9 +104,9 @@ static struct plan *assemble(const struct planning *planning, struct transformed
 	return plan;
 }
 
-struct plan *plan_so_far(const struct planning *planning, const struct plan *plan)
+struct plan *plan_so_far(const struct planning *planning, struct transformed *transformed, const struct plan *plan)
 {
-	struct plan *again = assemble(planning, plan->transformed, plan->ordered, plan->laid_out);
+	struct plan *again = assemble(planning, transformed, plan->ordered, plan->laid_out);
 	if (again) {
 		again->fit_margin = plan->fit_margin;
 		memcpy(again->run, plan->run, sizeof plan->run);

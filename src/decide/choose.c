@@ -10,6 +10,12 @@
 #define SEEN_MOST 3
 #define RACE_OPS 1000       /* of a device's graph: of smaller ones all candidates are planned at once */
 
+/* What a looker-on was shown before all candidates, one of which it is: nothing of it is made again. */
+struct soon {
+	struct plan *quick, *fast;  /* by heuristics, and in the order that a few passes find; or NULL */
+	int64_t glance;             /* and the step in that */
+};
+
 struct choosing {
 	const struct planning *planning;
 	const struct plan *rival;   /* of another schedule, which only a better plan is worth planning against; or NULL */
@@ -20,11 +26,29 @@ struct choosing {
 	uint32_t compared;          /* shardings planned so far */
 	struct plan *first;         /* of all */
 	bool races;                 /* auto: it was looked at alone, as all others are first */
-	const struct plan *led;     /* the leader that was told last */
+	const struct plan *led;     /* the leader that was told last, */
+	struct outcome told;        /* and what it comes to, as what is told only gets better */
+	struct soon soon;
 	bool capped;                /* auto, which found the first without the cap */
 	struct sharded *seen[SEEN_MOST]; /* auto: results whose rivals were compared already, each kept alive */
 	uint32_t seens;
 };
+
+static void choose_tell(struct choosing *choosing, const struct plan *best)
+{
+	struct outcome outcome = plan_outcome(best);
+	if (!outcome_better(&choosing->list.goal, &outcome, &choosing->told))
+		return;
+	choosing->told = outcome;
+	planner_lead(choosing->planning, best);
+}
+
+static void soon_drop(struct soon *soon)
+{
+	plan_release(soon->quick);
+	plan_release(soon->fast);
+	*soon = (struct soon) { 0 };
+}
 
 /* After a candidate: whether another one may follow. One that came to nothing leaves the others, but for what ends
  * every run. */
@@ -36,8 +60,8 @@ static bool choose_goes_on(struct choosing *choosing)
 	if (error->status == NO_MEMORY || error->status == LIMIT)
 		return false;
 	error_set(error, OK);
-	if (choosing->automatic && best != choosing->led)
-		planner_lead(choosing->planning, choosing->led = best);
+	if (choosing->automatic && best && best != choosing->led)
+		choose_tell(choosing, choosing->led = best);
 	return !choosing->limited && !(best && plan_is_enough(choosing->planning, best));
 }
 
@@ -87,6 +111,34 @@ static bool choose_trails(const struct look *look, const struct plan *best)
 		look->glance - time > time / SLOW_PART;
 }
 
+/* plan_transformed() by heuristics and plan_glance(), which what was shown has already. */
+static bool soon_is(const struct choosing *choosing, const struct transformed *transformed)
+{
+	const struct plan *quick = choosing->soon.quick;
+	return quick && quick->transformed->graph->fingerprint == transformed->graph->fingerprint;
+}
+
+static struct plan *choose_quick(
+	const struct choosing *choosing, struct transformed *transformed, const struct plan_wish *wish)
+{
+	return soon_is(choosing, transformed) ? plan_so_far(choosing->planning, transformed, choosing->soon.quick)
+		: plan_transformed(choosing->planning, transformed, wish, true);
+}
+
+static int64_t choose_glance(
+	const struct choosing *choosing, const struct plan *quick, int64_t lead, struct shortlist *list)
+{
+	const struct soon *soon = &choosing->soon;
+	if (!soon_is(choosing, quick->transformed))
+		return plan_glance(choosing->planning, quick, lead, list);
+	struct plan *fast = soon->fast && soon->glance < lead
+		? plan_so_far(choosing->planning, quick->transformed, soon->fast) : NULL;
+	if (fast)
+		fast->complete = true;
+	shortlist_add(list, fast);
+	return soon->glance;
+}
+
 /* The same: as it is far above the cap, too, and of accumulated microbatches by the time itself. What a few passes find
  * is a candidate where it is the best so far. */
 static bool choose_is_behind(struct choosing *choosing, const struct plan *best, struct look *look)
@@ -100,7 +152,7 @@ static bool choose_is_behind(struct choosing *choosing, const struct plan *best,
 	if (!is_as_fast(plan_step_time(quick), time) && quick->time && (!once || plan_time_bound(quick->time) != OK))
 		return true;
 	if (once && scenario_seeks_time(planning->scenario) && !choose_trails(look, best))
-		look->glance = plan_glance(planning, quick, time, choosing->automatic ? &choosing->list : NULL);
+		look->glance = choose_glance(choosing, quick, time, choosing->automatic ? &choosing->list : NULL);
 	return choose_trails(look, best);
 }
 
@@ -123,7 +175,7 @@ static bool choose_has_chance(struct choosing *choosing, bool sure, struct look 
 	bool by_time = choosing->automatic && !plan_is_over(best), huge = transformed && choose_is_huge(choosing, transformed),
 		 open = transformed && !(by_time ? choose_is_slower(planning, best, transformed)
 			: huge && bytes_are_far(transformed->sharded->cost.usage, plan_needs(best)));
-	look->quick = open && (by_time || !huge) ? plan_transformed(planning, transformed, &look->wish, true) : NULL;
+	look->quick = open && (by_time || !huge) ? choose_quick(choosing, transformed, &look->wish) : NULL;
 	choosing->compared++;
 	return look->quick ? (by_time ? !choose_is_behind(choosing, best, look)
 		: sure || plan_needs(look->quick) <= plan_needs(best) + plan_needs(best) / 100 * NEAR_PERCENT)
@@ -407,6 +459,35 @@ struct plan_wish first_wish(const struct scenario *scenario)
 	return (struct plan_wish) { .margin = starts_without_cap(scenario) ? MARGIN_NO_CAP : 0 };
 }
 
+static bool choose_may_race(const struct transformed *transformed)
+{
+	return transformed && transformed->graph->ops > RACE_OPS && transformed->graph->ops <= HUGE_OPS;
+}
+
+/* Shows whoever looks on what one of the quick searches finds, where it keeps the cap. What goes wrong is forgotten. */
+static void choose_show_soon(struct choosing *choosing)
+{
+	const struct planning *planning = choosing->planning;
+	struct plan_wish wish = first_wish(planning->scenario);
+	struct soon *soon = &choosing->soon;
+	struct shortlist fast = { .goal = choosing->list.goal };
+	const struct plan *best = NULL;
+	wish.rivals = RIVALS_SOON;
+	OWN(transformed) *transformed = stage_transform(
+		planning->stage, planning->input, planning->scenario, &wish, false, planning->error);
+	soon->quick = choose_may_race(transformed) ? plan_transformed(planning, transformed, &wish, true) : NULL;
+	if (soon->quick) {
+		soon->glance = plan_glance(planning, soon->quick, INT64_MAX, &fast);
+		soon->fast = shortlist_take(&fast);
+		best = soon->fast && soon->glance < plan_step_time(soon->quick) ? soon->fast : soon->quick;
+	}
+	if (planning->error->status != OK)
+		soon_drop(soon);
+	else if (best && !plan_is_over(best))
+		choose_tell(choosing, best);
+	error_set(planning->error, OK);
+}
+
 /* The first plan of all. Auto's of a large step that keeps the cap is what a few passes find: what else there is
  * decides whether it is worth more. */
 static struct plan *choose_begin(struct choosing *choosing)
@@ -417,23 +498,25 @@ static struct plan *choose_begin(struct choosing *choosing)
 	struct shortlist own = { .goal = choosing->list.goal };
 	bool may = choosing->automatic && !scenario_cuts(scenario) && scenario_seeks_time(scenario) &&
 		scenario_accumulation(scenario) == 1 && (starts_without_cap(scenario) || choosing->list.goal.limit < 0);
+	if (may && planner_is_watched(planning))
+		choose_show_soon(choosing);
+	wish.soon = choosing->soon.quick ? choosing->soon.quick->sharded : NULL;
 	OWN(transformed) *transformed = stage_transform(
 		planning->stage, planning->input, scenario, &wish, false, planning->error);
-	may &= transformed && transformed->graph->ops > RACE_OPS && transformed->graph->ops <= HUGE_OPS;
-	OWN(plan) *quick = may ? plan_transformed(planning, transformed, &wish, true) : NULL;
+	OWN(plan) *quick = may && choose_may_race(transformed) ? choose_quick(choosing, transformed, &wish) : NULL;
 	choosing->races = quick && !plan_is_over(quick);
 	if (!choosing->races)
 		return transformed && planning->error->status == OK ? plan_transformed(planning, transformed, &wish, false) : NULL;
 	quick->complete = true;
 	shortlist_add(&own, plan_retain(quick));
-	plan_glance(planning, quick, plan_step_time(quick), &own);
+	choose_glance(choosing, quick, plan_step_time(quick), &own);
 	return shortlist_take(&own);
 }
 
 struct plan *choose_plan(const struct planning *planning, const struct plan *rival)
 {
 	struct choosing choosing = { .planning = planning, .rival = rival, .compared = 1,
-		.automatic = scenario_strategy(planning->scenario) == STRATEGY_AUTO,
+		.automatic = scenario_strategy(planning->scenario) == STRATEGY_AUTO, .told = { INT64_MAX, INT64_MAX },
 		.list.goal = { GOAL_FASTEST, scenario_budget(planning->scenario) } };
 	struct plan *first = choose_begin(&choosing), *plan = NULL;
 	choosing.first = first;
@@ -447,6 +530,7 @@ struct plan *choose_plan(const struct planning *planning, const struct plan *riv
 	FOR(i, choosing.seens)
 		sharded_release(choosing.seen[i]);
 	plan_release(first);
+	soon_drop(&choosing.soon);
 	return plan;
 }
 

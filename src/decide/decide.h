@@ -98,14 +98,16 @@ struct plan *plan_once(const struct planning *planning, const struct plan_wish *
 /* Picoseconds of a step in an order that a few passes find, mostly within 3 % of what a search comes to; -1: none, or
  * the error's status. What is below lead is added to a list, which may be NULL. */
 int64_t plan_glance(const struct planning *planning, const struct plan *plan, int64_t lead, struct shortlist *list);
-/* Another plan of the same results, for whoever looks on while it is compared: not complete. NULL: no memory. */
-struct plan *plan_so_far(const struct planning *planning, const struct plan *plan);
+/* Another plan of the same order and layout, not complete, of another result that has an equal graph: for whoever looks
+ * on while plans are compared. NULL: no memory. */
+struct plan *plan_so_far(const struct planning *planning, struct transformed *transformed, const struct plan *plan);
 /* What the plan that was chosen says besides: the step in the program's order, and where orders for time were sought
  * the bound on the step. OK or NO_MEMORY. O(plan). */
 enum status plan_finish(struct plan *plan, const struct rules *rules);
 
 /* Tells the planner's owner, who looks on, that a plan leads (planner.c). */
 void planner_lead(const struct planning *planning, const struct plan *best);
+bool planner_is_watched(const struct planning *planning);
 
 /* What the first pass of choose_plan() wishes. */
 struct plan_wish first_wish(const struct scenario *scenario);

@@ -64,10 +64,16 @@ static struct plan *planner_show(struct stage_context *stage, struct plan *plan,
 	return NULL;
 }
 
+bool planner_is_watched(const struct planning *planning)
+{
+	return planning->planner && planning->planner->leads;
+}
+
 void planner_lead(const struct planning *planning, const struct plan *best)
 {
 	struct planner *planner = planning->planner;
-	struct plan *plan = planner && planner->leads && best && !best->pipelined ? plan_so_far(planning, best) : NULL;
+	struct plan *plan = planner_is_watched(planning) && !best->pipelined
+		? plan_so_far(planning, best->transformed, best) : NULL;
 	if (!plan || plan_finish(plan, planner->rules) != OK) {
 		plan_release(plan);
 		return;

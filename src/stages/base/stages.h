@@ -40,9 +40,11 @@ struct plan_wish {
 	enum {
 		RIVALS_SOUGHT,
 		RIVALS_NONE,
-		RIVALS_ALONE
+		RIVALS_ALONE,
+		RIVALS_SOON
 	} rivals; /* auto: beside what the search finds others to plan; just that; an expert's and others, without the
-				 search */
+				 search; what one of the quick searches finds, for whoever looks on */
+	const struct sharded *soon;  /* RIVALS_SOON's: its search isn't made again; may be NULL */
 	const struct sharded *first; /* what earlier searches have shown; may be NULL */
 	uint32_t rival;             /* 0: what the strategy finds; else one of first's rivals, counted from 1 */
 	const struct sharding *told; /* auto: this one of first's graph, which moves have led to; else NULL */

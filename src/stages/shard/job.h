@@ -71,6 +71,10 @@ enum status shard_job_improve(struct shard_job *job, const struct axis_roles *ro
 /* The best of what experts write by hand over all meshes that the knobs leave open: what searches start from, and a
  * first plan. */
 enum status shard_job_expert(struct shard_job *job, uint32_t most, struct shard_choice *best);
+/* A candidate for whoever looks on: of the searches of one axis that are made anyway the first one's, which is kept for
+ * them. INFEASIBLE: there is none. */
+enum status shard_job_soon(struct shard_job *job, const struct shard_choice *choice, struct sharding *sharding,
+	struct sharding_report *report);
 /* What experts write and what the search passed by, for the planner to compare with. */
 enum status shard_job_rivals(
 	struct shard_job *job, const struct shard_choice *choice, struct sharding_report *report, struct sharded *sharded);

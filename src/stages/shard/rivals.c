@@ -168,6 +168,38 @@ static enum status search_elsewhere(struct shard_job *job, const struct shard_ch
 	return OK;
 }
 
+#define SOON_MESHES 2    /* of those above, that there is room for in any case */
+
+enum status shard_job_soon(struct shard_job *job, const struct shard_choice *choice, struct sharding *sharding,
+	struct sharding_report *report)
+{
+	struct axis_roles roles[MESH_AXES];
+	struct sharding_options options;
+	struct sharding found;
+	struct mesh mesh;
+	const struct shard_choice *next = choice;
+	uint32_t searched = 0, i = 0;
+	for (mesh_of_degrees(job->scenario, &next->degrees, &mesh, roles); mesh.axes != 1; ) {
+		while (i < job->experts && is_searched(job, choice, i))
+			i++;
+		if (i == job->experts || searched++ == SOON_MESHES)
+			return refuse(job->error, "no mesh of one axis");
+		next = &job->expert[i++];
+		mesh_of_degrees(job->scenario, &next->degrees, &mesh, roles);
+	}
+	TRY(shard_job_split(job, &next->degrees, next->zero, sharding, roles));
+	job->apart = true;
+	shard_job_begin_mixture(job, &next->cost);
+	enum status status = shard_job_search(job, &mesh, roles, &options, &found, report);
+	sharding_free(sharding);
+	*sharding = found;
+	if (status == OK && report->others > 0) {
+		*sharding = report->other[0];
+		report->other[0] = found;
+	}
+	return status;
+}
+
 static enum status add_expert(struct shard_job *job, const struct degrees *degrees, int zero, struct sharded *sharded)
 {
 	struct axis_roles roles[MESH_AXES];
@@ -206,6 +238,10 @@ enum status shard_job_rivals(struct shard_job *job, const struct shard_choice *c
 	struct sharded *sharded)
 {
 	enum status status = OK;
+	if (job->wish->rivals == RIVALS_SOON) {
+		add_others(job, report, INT64_MAX, sharded);
+		return OK;
+	}
 	FOR_WHILE(i, job->experts, i < EXPERTS_PLANNED && status == OK) {
 		const struct sharding_cost *cost = &job->expert[i].cost;
 		if (cost->total != sharded->cost.total || cost->usage != sharded->cost.usage)   /* else the first itself */

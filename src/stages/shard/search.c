@@ -46,10 +46,29 @@ static enum status shard_job_options(
 	return shard_pins_find(job->scenario, &job->shared->units, mesh, pin, &options->pins, job->error);
 }
 
+/* A search of which RIVALS_SOON shows the better sharding, with the other as its rival. */
+static enum status search_shown(struct shard_job *job, struct sharding *found, struct sharding_report *report)
+{
+	const struct units *units = &job->shared->units;
+	const struct sharded *soon = job->wish->soon;
+	report->proof.value = soon->space ? 0 : -1;
+	report->space = soon->space;
+	report->folded = soon->folded;
+	report->cost = report->other_cost[0] = soon->cost;
+	if (soon->rivals == 0)
+		return sharding_copy(units, &soon->sharding, found);
+	TRY(sharding_copy(units, &soon->sharding, &report->other[0]));
+	report->others = 1;
+	TRY(sharding_copy(units, &soon->rival[0], found));
+	return sharding_cost(units, found, job->clock.clock, SHARD_EXPOSED, job->clock.microbatches, &report->cost);
+}
+
 enum status shard_job_search(struct shard_job *job, const struct mesh *mesh, const struct axis_roles *roles,
 	struct sharding_options *options, struct sharding *found, struct sharding_report *report)
 {
 	enum status status = shard_job_options(job, mesh, roles, options);
+	if (status == OK && job->wish->soon && mesh_equal(mesh, &job->wish->soon->sharding.mesh))
+		return search_shown(job, found, report);
 	THEN(status, sharding_find(&job->shared->units, mesh, options, job->stage->control, found, report, job->error));
 	return status == LIMIT ? OK : status;
 }

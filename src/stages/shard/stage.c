@@ -80,8 +80,8 @@ void shard_key_add(struct key *key, const struct scenario *scenario, const struc
 	if (searches && !scenario_cuts(scenario))
 		key_add(key, (uint64_t)wish->margin);
 	if (searches)
-		key_add(key, 6 * wish->rival + 2 * (uint32_t)wish->rivals + wish->least);
-	if (wish->rival > 0 || wish->rivals != RIVALS_SOUGHT || wish->told)
+		key_add(key, 8 * wish->rival + 2 * (uint32_t)wish->rivals + wish->least);
+	if (wish->first && (wish->rival > 0 || wish->rivals != RIVALS_SOUGHT || wish->told))
 		key_add_key(key, &wish->first->key);
 	if (wish->told)
 		add_sharding(key, wish->first->shared->graph, wish->told);
@@ -254,6 +254,8 @@ static enum status shard_stage_freely(
 	struct shard_choice *choice = &decided->choice;
 	TRY(degrees_of_scenario(job->scenario, &job->shared->units, &choice->degrees, job->error));
 	TRY(shard_job_expert(job, 1 + (quick ? QUICK_WORK : FULL_WORK) / (job->shared->graph->ops + 1), choice));
+	if (job->wish->rivals == RIVALS_SOON)
+		return shard_job_soon(job, choice, sharding, report);
 	TRY(shard_job_split(job, &choice->degrees, choice->zero, sharding, roles));
 	job->by_axes = job->wish->rivals == RIVALS_NONE;
 	return quick || job->wish->rivals == RIVALS_ALONE ? OK

@@ -124,28 +124,40 @@ static struct graph *model(const char *name, int64_t batch, int64_t layers)
 		name, (struct model_config){ .layers = layers, .batch = batch, .seq = model_find(name)->config.seq ? 32 : 0 });
 }
 
-struct led { uint32_t plans; int64_t time; };
+struct led { uint32_t plans; int64_t time; struct planner *planner; uint64_t ticks; };
 
 static void take_leader(void *context, struct plan *plan)
 {
 	struct led *led = context;
 	cr_assert(!plan->complete && !plan->limited && plan->sharded);
 	cr_assert(led->plans == 0 || plan_step_time(plan) <= led->time + led->time / 1000);
+	if (led->plans++ == 0)
+		led->ticks = led->planner->control.ticks;
 	led->time = plan_step_time(plan);
-	led->plans++;
 	plan_release(plan);
 }
 
-/* What leads is told while others are compared: each no slower than the one before, the last as good as the plan. */
+/* What leads is told while others are compared: each no slower than the one before, the last as good as the plan, the
+ * first long before all are searched; and whoever is told gets the same plan. */
 Test(auto_strategy, leaders_are_told)
 {
-	const char *words = "devices=8 strategy=auto device=a100-80gb";
-	OWN(graph) *graph = model("gpt", 8, 5);
-	struct led led = { 0 };
-	OWN(planner) planner = { .store = store_new(), .leads = take_leader, .control = { .context = &led } };
-	OWN(plan) *plan = plan_of(&planner, graph, words);
-	cr_assert(plan && plan->graph->ops > 1000 && led.plans > 1, "%u leaders", led.plans);
-	cr_assert(plan_step_time(plan) <= led.time + led.time / 1000);
+	const char *words = "devices=8 strategy=auto device=a100-80gb", *const name[] = { "gpt", "bert", "t5" };
+	for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+		OWN(graph) *graph = model(name[i], 8, 6);
+		struct led led = { 0 };
+		OWN(planner) planner = { .store = store_new(), .leads = take_leader, .control = { .context = &led } },
+					 alone = { .store = store_new() };
+		led.planner = &planner;
+		OWN(plan) *plan = plan_of(&planner, graph, words), *same = plan_of(&alone, graph, words);
+		cr_assert(plan && plan->graph->ops > 1000 && led.plans > 0, "%u leaders", led.plans);
+		cr_assert(led.ticks < planner.control.ticks / 2, "%s: at %llu of %llu", name[i], (unsigned long long)led.ticks,
+			(unsigned long long)planner.control.ticks);
+		cr_assert(plan_step_time(plan) <= led.time + led.time / 1000);
+		cr_assert(plan->compared == same->compared && plan_needs(plan) == plan_needs(same) &&
+			plan->graph->fingerprint == same->graph->fingerprint && strcmp(plan->notes, same->notes) == 0);
+		cr_assert_arr_eq(plan->ordered->result.order, same->ordered->result.order,
+			plan->graph->ops * sizeof *plan->ordered->result.order);
+	}
 }
 
 Test(auto_strategy, no_other_is_faster_on_models)
