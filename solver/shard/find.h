@@ -104,8 +104,8 @@ struct sharding_candidate {
  * more than the bytes. */
 static inline int64_t sharding_slack(int64_t least, uint32_t percent)
 {
-	return percent == 0 ? least + least / 1000
-		: least > INT64_MAX / 200 ? INT64_MAX
+	return least > INT64_MAX / 200 ? INT64_MAX
+		: percent == 0 ? least + least / 1000
 		: least + least / 100 * percent + least % 100 * percent / 100;
 }
 

@@ -307,7 +307,7 @@ static enum status check_scale(struct check *check, const struct graph *before, 
 	bool captured = base && wanted > 0 && wanted != before->about.batch;
 	bool other = captured && before->other && before->other->about.batch == wanted;
 	const struct graph *of = !captured ? before : other ? before->other : base;
-	TRY(values_check(check, of, after, VALUES_COPIES));
+	TRY(values_check(check, of, after, VALUES_COPIES | VALUES_NEEDLESS));
 	if (captured && sequence == 0)
 		return sizes_check_captured(check, of, after, wanted);
 	return sizes_check(check, of, after, wanted, sequence);

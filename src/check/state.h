@@ -187,6 +187,7 @@ enum values_allowed {
 		128, /* sums of gradients in another order, twins of views that are new, and releases that are gone */
 	VALUES_STATES = 256, /* optimizer state that lives in the host */
 	VALUES_FORMATS = 512, /* with VALUES_CASTS: casts that views are taken of, and releases of casts */
+	VALUES_NEEDLESS = 1024, /* copies for reshapes that are aliases: with one sample, nothing but dims of 1 changes */
 	VALUES_SEPARATE = 64 /* what was written in place is memory of its own, and older names hold what they held */
 };
 

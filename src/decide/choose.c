@@ -104,9 +104,8 @@ static void choose_forget(struct look *look)
 }
 
 /* The same of a rival that heuristics planned: by a bound on its step, or as a few passes say. */
-static bool choose_trails(const struct look *look, const struct plan *best)
+static bool choose_trails(const struct look *look, int64_t time)
 {
-	int64_t time = plan_step_time(best);
 	return !is_as_fast(look->quick->time ? look->quick->time->bound.bound : 0, time) ||
 		look->glance - time > time / SLOW_PART;
 }
@@ -151,9 +150,9 @@ static bool choose_is_behind(struct choosing *choosing, const struct plan *best,
 		return true;
 	if (!is_as_fast(plan_step_time(quick), time) && quick->time && (!once || plan_time_bound(quick->time) != OK))
 		return true;
-	if (once && scenario_seeks_time(planning->scenario) && !choose_trails(look, best))
+	if (once && scenario_seeks_time(planning->scenario) && !choose_trails(look, time))
 		look->glance = choose_glance(choosing, quick, time, choosing->automatic ? &choosing->list : NULL);
-	return choose_trails(look, best);
+	return choose_trails(look, time);     /* the best so far may be gone: a faster one took its place */
 }
 
 /* auto, where nothing keeps the cap so far: a complete plan of so many ops finds no less memory than heuristics do. */
@@ -257,7 +256,7 @@ static void choose_race(struct choosing *choosing, struct look *look, uint32_t l
 		FOR_FROM(i, 1, looks)
 			next = look[i].glance < look[next].glance ? i : next;
 		look[next].mark = store_mark(choosing->planning->stage->store);
-		if (choose_trails(&look[next], shortlist_leader(&choosing->list)))
+		if (choose_trails(&look[next], plan_step_time(shortlist_leader(&choosing->list))))
 			choose_forget(&look[next]);
 		else
 			choose_complete(choosing, &look[next]);

@@ -721,13 +721,14 @@ static struct pipelined *stage_fitted(struct stage_context *stage, const struct 
 	for (int round = 0; round < FIT_TRIES && fit.fitted && fit.cap && !(best && best->replayed <= cap); round++) {
 		struct pipelined *next = pipeline_stage_try_fit(stage, sharded, limited, scenario, wish, &fit, error);
 		bool better = next && (!best || is_fitter(next, best, cap));
+		bool last = !next || fit.impossible || next->replayed - cap > cap / FAR;
 		if (next)
 			next->unfit = fit.impossible && round == 0;    /* caps of later rounds are lower */
 		if (better)
 			note_fit(next, &fit, cap);
 		pipelined_release(better ? best : next);
 		best = better ? next : best;
-		if (!next || fit.impossible || next->replayed - cap > cap / FAR)
+		if (last)
 			break;
 	}
 	fitted_release(fit.fitted);

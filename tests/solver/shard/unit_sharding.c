@@ -13,6 +13,15 @@
 #include "tests/common/support.h"
 #include "tests/common/strategy_names.h"
 
+/* Where no mesh has a sharding, the least is the largest number there is. */
+Test(sharding, slack_of_any_number)
+{
+	cr_assert_eq(sharding_slack(INT64_MAX, 0), INT64_MAX);
+	cr_assert_eq(sharding_slack(INT64_MAX, 50), INT64_MAX);
+	cr_assert_eq(sharding_slack(2000, 0), 2002);
+	cr_assert_eq(sharding_slack(2050, 50), 3075);
+}
+
 /* ---- Alpa's objectives ----------------------------------------------------------------------- */
 
 /* A multilayer perceptron: layers of h x h weights over b x h inputs, mean squared error, plain descent. */
