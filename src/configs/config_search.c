@@ -14,6 +14,7 @@ struct step {
 	int recompute;
 	struct graph *graph;
 	bool guess;
+	uint32_t shares; /* of the graph, that are so many samples each: of one alone ops differ */
 	struct units units;
 	struct blocks blocks;
 	struct block_work work;
@@ -75,8 +76,8 @@ static void step_free(struct step *step)
 static enum status step_build(struct searching *searching, struct step *step)
 {
 	const struct config_request *request = searching->request;
-	step->graph = request->step(
-		request->context, step->samples, (enum recompute)step->recompute, &step->guess, searching->error);
+	step->graph = request->step(request->context, step->samples * step->shares, (enum recompute)step->recompute,
+		&step->guess, searching->error);
 	if (!step->graph)
 		return searching->error->status;
 	searching->list->graphs++;
@@ -106,11 +107,18 @@ static enum status step_build(struct searching *searching, struct step *step)
 	return OK;
 }
 
+/* Plans of several devices cut a batch of one sample each out of more, on a data axis. */
+static uint32_t shares_of(const struct searching *searching, int64_t samples, uint32_t dp)
+{
+	return samples == 1 && searching->request->batch > 1 && dp != 1 ? 2 : 1;
+}
+
 /* The open step of so many samples, or NULL. */
-static struct step *step_of(const struct searching *searching, int64_t samples, int recompute)
+static struct step *step_of(const struct searching *searching, int64_t samples, int recompute, uint32_t shares)
 {
 	FOR(i, searching->opened)
-		if (searching->open[i]->samples == samples && searching->open[i]->recompute == recompute)
+		if (searching->open[i]->samples == samples && searching->open[i]->recompute == recompute &&
+			searching->open[i]->shares == shares)
 			return searching->open[i];
 	return NULL;
 }
@@ -121,7 +129,7 @@ static void step_take(struct searching *searching, struct step *step)
 	struct step *kept = step->recompute == RECOMPUTE_NONE || searching->request->recompute >= 0 ||
 			searching->request->machine.memory < 0
 		? NULL
-		: step_of(searching, step->samples, RECOMPUTE_NONE);
+		: step_of(searching, step->samples, RECOMPUTE_NONE, step->shares);
 	bool alike = kept && step->all_blocks == kept->all_blocks && step->layers == kept->layers && step->layers > 0 &&
 		step->layer == kept->layer && step->layer_blocks == kept->layer_blocks;
 	searching->step = step;
@@ -165,13 +173,14 @@ static enum status make_room(struct searching *searching, uint32_t blocks)
 }
 
 /* The step of so many samples is at hand. */
-static enum status step_open(struct searching *searching, int64_t samples, int recompute)
+static enum status step_open(struct searching *searching, int64_t samples, int recompute, uint32_t dp)
 {
-	struct step *step = step_of(searching, samples, recompute);
+	uint32_t shares = shares_of(searching, samples, dp);
+	struct step *step = step_of(searching, samples, recompute, shares);
 	if (!step) {
 		NEED(mem_reserve(&searching->open, &searching->open_room, searching->opened + (size_t)1, sizeof step));
 		NEED(step = searching->open[searching->opened] = mem_alloc(1, sizeof *step));
-		*step = (struct step) { .samples = samples, .recompute = recompute };
+		*step = (struct step) { .samples = samples, .recompute = recompute, .shares = shares };
 		searching->opened++;
 		TRY(step_build(searching, step));
 		searching->dense = !has_role(&step->units, ROLE_EXPERTS, 1);
@@ -404,6 +413,11 @@ static enum status split_open(
 	const struct config_request *request = searching->request;
 	struct mesh mesh = { .padding = request->padding, .copies = request->copies };
 	struct axis_roles roles[MESH_AXES];
+	if (step->shares > 1) {
+		roles[mesh.axes] = roles_data;
+		mesh_add_axis(&mesh, "dp", step->shares, config->ep * config->cp * config->tp, request->devices_per_node,
+			&(struct machine) { .memory = -1 });
+	}
 	if (config->ep > 1) {
 		roles[mesh.axes] = roles_experts;
 		mesh_add_axis(&mesh, "ep", config->ep, config->cp * config->tp, request->devices_per_node, &request->machine);
@@ -428,6 +442,8 @@ static enum status split_cost(struct searching *searching, const struct step *st
 	NEED(cost);
 	TRY(block_costs_find(&step->units, sharding, &step->blocks, &step->work, &machine, cost));
 	searching->list->splits++;
+	FOR(b, step->blocks.blocks)
+		cost[b].ideal /= step->shares;
 	across_find(&step->units, sharding, &step->blocks, cost);
 	config_hide(&searching->request->overheads, cost, step->blocks.blocks);
 	config_search_expand(searching, step, cost);
@@ -448,8 +464,9 @@ static enum status vary_recompute(struct searching *searching, struct config con
 {
 	for (int recompute = RECOMPUTE_NONE; recompute < RECOMPUTE_COUNT; recompute++) {
 		bool stopped = control_spend(searching->control, 1);
+		int64_t samples = stopped ? searching->open[0]->samples : samples_of(&config);
 		struct step *step = step_of(
-			searching, stopped ? searching->open[0]->samples : samples_of(&config), recompute);
+			searching, samples, recompute, shares_of(searching, samples, searching->request->dp));
 		if (!step)
 			continue;
 		config.recompute = (uint8_t)recompute;
@@ -503,7 +520,7 @@ static enum status open_steps(struct searching *searching, int64_t samples)
 {
 	int wanted = searching->request->recompute, end = wanted >= 0 ? wanted : RECOMPUTE_AUTO - 1;
 	for (int recompute = wanted >= 0 ? wanted : RECOMPUTE_NONE; recompute <= end; recompute++) {
-		enum status status = step_open(searching, samples, recompute);
+		enum status status = step_open(searching, samples, recompute, searching->request->dp);
 		bool again = wanted < 0 && recompute != RECOMPUTE_NONE;
 		if (status != OK && !(again && status == BAD_INPUT))
 			return status;
@@ -578,7 +595,8 @@ static enum status config_search_play(struct searching *searching, struct config
 
 static bool same_step(const struct config *a, const struct config *b)
 {
-	return a->microbatch == b->microbatch && a->ep == b->ep && a->recompute == b->recompute;
+	return a->microbatch == b->microbatch && a->ep == b->ep && a->recompute == b->recompute &&
+		(samples_of(a) > 1 || (a->dp == 1) == (b->dp == 1));
 }
 
 static bool same_split(const struct config *a, const struct config *b)
@@ -615,8 +633,8 @@ static enum status config_search_refine(struct searching *searching, bool *wante
 			continue;
 		const struct config config = list->entry[i].config;
 		if (config.recompute != RECOMPUTE_NONE && searching->request->recompute < 0)
-			TRY(step_open(searching, samples_of(&config), RECOMPUTE_NONE));
-		TRY(step_open(searching, samples_of(&config), config.recompute));
+			TRY(step_open(searching, samples_of(&config), RECOMPUTE_NONE, config.dp));
+		TRY(step_open(searching, samples_of(&config), config.recompute, config.dp));
 		FOR_FROM(j, i, list->fitting)
 			if (wanted[j] && same_step(&config, &list->entry[j].config))
 				TRY(config_search_refine_split(searching, j, wanted));
@@ -631,8 +649,12 @@ static enum status rank_played(struct searching *searching)
 	struct config_list *list = searching->list;
 	HELD bool *MAKE(wanted, list->entries);
 	NEED(wanted || list->entries == 0);
-	FOR(i, list->entries)
-		list->entry[i].played = list->entry[i].config.pp == 1;
+	FOR(i, list->entries) {
+		const struct config *config = &list->entry[i].config;
+		list->entry[i].played = config->pp == 1 &&
+			shares_of(searching, samples_of(config), config->dp) ==
+				shares_of(searching, samples_of(config), searching->request->dp);
+	}
 	if (!is_stopped(searching))
 		TRY(config_rank_by_time(list));
 	FOR_WHILE(i, list->fitting, i < EXACT_MOST)
@@ -682,7 +704,7 @@ struct config_case *config_case_open(
 		.request = &opened->request, .rules = rules_new(), .list = &opened->counts, .error = error
 	};
 	enum status status = opened->searching.rules
-		? step_open(&opened->searching, samples_of(config), config->recompute) : NO_MEMORY;
+		? step_open(&opened->searching, samples_of(config), config->recompute, config->dp) : NO_MEMORY;
 	if (error_set(error, status) == OK)
 		return opened;
 	if (status == NO_MEMORY)
@@ -714,7 +736,7 @@ enum status config_case_evaluate(struct config_case *opened, const struct machin
 		TRY(split_open(searching, searching->step, &opened->config, &opened->sharding));
 	struct mesh *mesh = &opened->sharding.mesh;
 	opened->is_split = true;
-	FOR(a, mesh->axes) { /* how a step is split doesn't depend on links */
+	FOR_FROM(a, searching->step->shares > 1, mesh->axes) { /* how a step is split doesn't depend on links */
 		mesh->axis[a].near = machine->near;
 		mesh->axis[a].far = machine->far;
 	}

@@ -62,9 +62,10 @@ static struct graph *transformed_by(struct model_source *source, struct graph *g
 	return result;
 }
 
-/* The step in which what recompute=ops names runs again, then in 8 bits as asked: all else is in the step. Takes it. */
-static struct graph *named_again(
-	struct model_source *source, struct graph *graph, bool *guess, struct error *error)
+/* The step with some knobs alone: in which what recompute=ops names runs again, then in 8 bits as asked; or of one
+ * sample, which is cut out of more as plans do. All else is in the step. Takes it. */
+static struct graph *changed_alone(
+	struct model_source *source, struct graph *graph, bool named, int64_t batch, bool *guess, struct error *error)
 {
 	OWN(scenario) scenario;
 	static const enum knob_id apart[] = { K_recompute, K_float8, K_device, K_software };
@@ -75,8 +76,9 @@ static struct graph *named_again(
 	}
 	FOR_INT(knob, KNOB_COUNT)
 		scenario.value[knob] = knobs[knob].normal;
-	FOR(i, COUNT_OF(apart))
+	FOR_WHILE(i, COUNT_OF(apart), named)
 		scenario_put(&scenario, apart[i], source->scenario->value[apart[i]]);
+	scenario.value[K_batch] = batch;
 	return transformed_by(source, graph, &scenario, guess, error);
 }
 
@@ -89,9 +91,15 @@ static struct graph *built_in(
 	bool named = recompute == RECOMPUTE_OPS;
 	training.recompute = named ? RECOMPUTE_NONE : recompute;
 	training.float8 = training.float8 && !named;
-	config.batch = batch;
+	int64_t asked = source->scenario->value[K_batch] == KNOB_GIVEN ? config.batch : source->scenario->value[K_batch];
+	bool cut = batch == 1 && asked > 1;
+	config.batch = batch + cut;
 	struct graph *graph = model_step(source->model.name, &config, &training, error);
-	return reduced_as_asked(source, named ? named_again(source, graph, guess, error) : graph, error);
+	if (graph && cut)
+		graph = changed_alone(source, graph, false, batch, guess, error);
+	if (graph && named)
+		graph = changed_alone(source, graph, true, KNOB_GIVEN, guess, error);
+	return reduced_as_asked(source, graph, error);
 }
 
 static struct graph *from_file(
