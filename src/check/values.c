@@ -84,7 +84,7 @@ static bool is_same_view(const struct run *run, uint32_t op)
 
 /* ---- ops ---- */
 
-static bool is_alias(const struct run *run, const struct graph *graph, uint32_t op)
+static bool check_values_is_alias(const struct run *run, const struct graph *graph, uint32_t op)
 {
 	const struct rule *rule = rules_find(run->rules, graph->op[op].type);
 	return rule && rule->cost == COST_NONE && text_is(rule->factors, "... -> ...") &&
@@ -92,21 +92,21 @@ static bool is_alias(const struct run *run, const struct graph *graph, uint32_t 
 }
 
 /* A copy for a reshape, of which the other batch needs none: there an alias has its name; or that alias. */
-static bool is_needless(const struct run *run, uint32_t op)
+static bool check_values_is_needless(const struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph, *other = run->other;
 	uint32_t one = (run->allowed & VALUES_NEEDLESS) ? graph_find_op(other, graph->op[op].name) : NONE;
 	if (one == NONE || csr_length(&graph->reads, op) != 1 || csr_length(&other->reads, one) != 1)
 		return false;
-	return (is_alias(run, graph, op) && (rules_traits(run->rules, other->op[one].type) & TRAIT_COPY)) ||
-		(is_alias(run, other, one) && (rules_traits(run->rules, graph->op[op].type) & TRAIT_COPY));
+	return (check_values_is_alias(run, graph, op) && (rules_traits(run->rules, other->op[one].type) & TRAIT_COPY)) ||
+		(check_values_is_alias(run, other, one) && (rules_traits(run->rules, graph->op[op].type) & TRAIT_COPY));
 }
 
 /* A new op whose result counts as its operand; and copies to the host and back. */
 static bool is_transparent(const struct run *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
-	if (is_needless(run, op))
+	if (check_values_is_needless(run, op))
 		return true;
 	if (graph->op[op].added == ADDED_OFFLOAD || graph->op[op].added == ADDED_FETCH)
 		return csr_length(&graph->reads, op) > 0;
@@ -344,7 +344,7 @@ static enum status check_values_compare_op(
 		return check_wrong(check, "op \"%.100s\" is gone", from->name);
 	const struct op *made = &after->graph->op[other];
 	if (!text_is(from->type, made->type) && !(is_reshape(after, from) && is_reshape(after, made)) &&
-		product_of(after, other) == NONE && !is_needless(after, other))
+		product_of(after, other) == NONE && !check_values_is_needless(after, other))
 		return check_wrong(check, "op \"%.100s\" has become %.100s", from->name, made->type);
 	if (before->read[op] != after->read[other] && !is_grouped_sum(before, op))
 		return check_wrong(check, "op \"%.100s\" reads other values", from->name);

@@ -70,7 +70,7 @@ static enum status pipeline_fit_begin(struct choosing *choosing)
 /* ---- a rank's graph ---- */
 
 /* Nothing that another rank sends fills it there. */
-static bool is_own(const struct choosing *choosing, uint32_t rank, uint32_t s)
+static bool fit_is_own(const struct choosing *choosing, uint32_t rank, uint32_t s)
 {
 	const struct pipeline_cut *cut = &choosing->pipelined->cut;
 	uint32_t maker = choosing->device->storage[s].allocator;
@@ -78,14 +78,14 @@ static bool is_own(const struct choosing *choosing, uint32_t rank, uint32_t s)
 }
 
 /* Whether the rank has a storage from the forward pass on: an op there fills it, or another rank sends it then. */
-static bool comes_forward(const struct choosing *choosing, uint32_t rank, uint32_t s)
+static bool fit_comes_forward(const struct choosing *choosing, uint32_t rank, uint32_t s)
 {
 	const struct graph *device = choosing->device;
 	const struct pipeline_cut *cut = &choosing->pipelined->cut;
 	const struct pipeline_flow *flow = &choosing->flow;
 	uint32_t maker = device->storage[s].allocator;
 	bool comes = false;
-	if (is_own(choosing, rank, s))
+	if (fit_is_own(choosing, rank, s))
 		return maker == NONE || cut->side[maker] == SIDE_FORWARD;
 	FOR_ITEMS(member, &device->members, s)
 		FOR_SPAN(i, flow->sent_start, member)
@@ -100,7 +100,7 @@ static uint32_t microbatches_held(const struct choosing *choosing, uint32_t rank
 	const struct graph *device = choosing->device;
 	const struct pipeline_cut *cut = &choosing->pipelined->cut;
 	uint32_t piece = NONE, maker = device->storage[s].allocator;
-	bool weight = false, backward = false, between = !comes_forward(choosing, rank, s);
+	bool weight = false, backward = false, between = !fit_comes_forward(choosing, rank, s);
 	FOR_ITEMS(op, &device->users, s) {
 		bool back = cut->side[op] == SIDE_BACKWARD;
 		if (cut->side[op] == SIDE_UPDATE || (cut_rank(cut, op) != rank && !cut->anywhere[op]) || op == maker)
@@ -159,7 +159,7 @@ static void fit_describe_storage(
 	uint32_t of = step->storage[s] = tensor == NONE ? NONE : device->tensor[tensor].storage;
 	/* Of memory that this rank fills, what comes back under a later name has no copies. */
 	bool made = of != NONE && !storage->persistent && device->storage[of].allocator != NONE &&
-		(device->storage[of].root == tensor || !is_own(choosing, rank, of));
+		(device->storage[of].root == tensor || !fit_is_own(choosing, rank, of));
 	bool passes = of != NONE && (storage->kind == KIND_INPUT || made) && !storage->live_out;
 	int64_t bytes = 0;
 	if (passes && __builtin_mul_overflow(storage->bytes, (int64_t)microbatches_held(choosing, rank, of) - 1, &bytes))
