@@ -30,6 +30,7 @@ struct rounds {
 	int scans, tried;
 	int64_t seen[EXCESS_ROUNDS + REFINE_ROUNDS];    /* [tried] margins */
 	bool any;                   /* a plan that fits */
+	int64_t closest, farthest;  /* by which plans are above their limit */
 };
 
 bool starts_without_cap(const struct scenario *scenario)
@@ -156,6 +157,14 @@ static bool rounds_saw(const struct rounds *rounds, int64_t margin)
 	return saw;
 }
 
+/* Above a limit that fits, a pipeline's plan is above the cap by what others were above their limits: its orders are
+ * the program's, so that arenas follow. */
+static bool rounds_is_over(const struct rounds *rounds, int64_t limit)
+{
+	return rounds->any && rounds->first->pipelined &&
+		limit + rounds->closest - (rounds->farthest - rounds->closest) > rounds->budget;
+}
+
 /* What segments hold is no matter of size alone: limits above the largest that fits, one by one. */
 static bool rounds_scan(struct rounds *rounds, const struct plan *last, bool fits)
 {
@@ -165,6 +174,7 @@ static bool rounds_scan(struct rounds *rounds, const struct plan *last, bool fit
 		rounds->wish.margin = rounds->budget - rounds->low - ++rounds->scans * rounds->grain;
 	while (rounds_saw(rounds, rounds->wish.margin));
 	return rounds->any && rounds->scans <= SCANS && rounds->wish.margin > least &&
+		!rounds_is_over(rounds, rounds->budget - rounds->wish.margin) &&
 		!(fits && rounds_is_close(rounds, last));
 }
 
@@ -190,6 +200,8 @@ static bool rounds_halve(struct rounds *rounds, const struct plan *last, bool fi
 	for (rounds->step /= 2; rounds->step > budget / FINE; rounds->step /= 2) {
 		int64_t node = rounds->low + rounds->step;
 		rounds->wish.margin = budget - node;
+		if (rounds_is_over(rounds, node))
+			continue;
 		if (node > rounds->fits && node < rounds->high)
 			return true;
 		rounds->low = node <= rounds->fits ? node : rounds->low;
@@ -203,7 +215,12 @@ static bool rounds_halve(struct rounds *rounds, const struct plan *last, bool fi
 static bool rounds_by_halves(struct rounds *rounds, const struct plan *last, int round)
 {
 	int64_t margin;
-	bool fits = plan_needs(last) <= rounds->budget;
+	int64_t above = plan_needs(last) - (rounds->budget - last->fit_margin);
+	bool fits = above <= last->fit_margin;
+	if (!rounds_below_floor(rounds, last)) {
+		rounds->closest = round > 0 ? smaller_of(rounds->closest, above) : above;
+		rounds->farthest = round > 0 ? larger_of(rounds->farthest, above) : above;
+	}
 	if (round < EXCESS_ROUNDS && rounds->step == 0 && rounds_margin(last, &margin) && margin > last->fit_margin &&
 		margin < rounds->budget) {
 		rounds->wish.margin = margin;
