@@ -12,7 +12,14 @@ static void json_quote(FILE *stream, const char *text)
 {
 	static const char short_form[] = "\"\\\n\t\r\b\f", letter[] = "\"\\ntrbf";
 	putc('"', stream);
-	for (uint32_t character; (character = text_next(&text)) != 0;) {
+	for (uint32_t character;;) {
+		size_t plain = 0;
+		while (text[plain] >= ' ' && text[plain] <= '~' && text[plain] != '"' && text[plain] != '\\')
+			plain++;
+		fwrite(text, 1, plain, stream);
+		text += plain;
+		if ((character = text_next(&text)) == 0)
+			break;
 		const char *found = character < 0x80 ? strchr(short_form, (int)character) : NULL;
 		if (found)
 			fprintf(stream, "\\%c", letter[found - short_form]);
@@ -29,7 +36,9 @@ static bool break_line(struct json *json)
 {
 	if (!json->lined)
 		return false;
-	fprintf(json->stream, "\n%*s", json->indent, "");
+	putc('\n', json->stream);
+	FOR_INT(i, json->indent)
+		putc(' ', json->stream);
 	json->lined = false;
 	return true;
 }
