@@ -95,6 +95,8 @@ static inline bool mem_reserve(void *array, size_t *room, size_t wanted, size_t 
 {
 	return (wanted <= *room && *room > 0) || mem_grow(array, room, wanted, size);
 }
+/* The same of a list and its room by their names. */
+#define GROWN(list, room, wanted) mem_reserve(&(list), &(room), wanted, sizeof *(list))
 
 /* An arena: many allocations, freed at once. A failed allocation leaves the arena
  * usable, and arena_free frees everything given out before: no clean-up ladders. */
@@ -162,6 +164,17 @@ int compare_int64(const void *left, const void *right);
 	{ \
 		const type *a = left, *b = right; \
 		return __VA_ARGS__; \
+	}
+
+/* Moves low up to the first of low .. high - 1 that isn't before what is sought, where those before it come first.
+ * `before` is said of a middle one. O(log(high - low)). */
+#define BISECT(low, high, middle, before) \
+	while ((low) < (high)) { \
+		uint32_t middle = (low) + ((high) - (low)) / 2; \
+		if (before) \
+			(low) = middle + 1; \
+		else \
+			(high) = middle; \
 	}
 
 /* Whose set i is in, where each element has another one of its set, or itself. Shortens the way for the next call. */
@@ -247,6 +260,14 @@ static inline int64_t smaller_of(int64_t a, int64_t b)
 static inline int64_t larger_of(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
+}
+
+/* The least of some values, at most `most`. */
+static inline int64_t least_of(const int64_t *value, size_t count, int64_t most)
+{
+	for (size_t i = 0; i < count; i++)
+		most = smaller_of(value[i], most);
+	return most;
 }
 
 /* Of two numbers that aren't below 0: their sum, INT64_MAX at the most. */

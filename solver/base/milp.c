@@ -16,7 +16,7 @@
 
 uint32_t milp_add_column(struct milp *milp, double low, double high, double cost, bool integer)
 {
-	if (!mem_reserve(&milp->column, &milp->column_room, milp->columns + 1, sizeof *milp->column)) {
+	if (!GROWN(milp->column, milp->column_room, milp->columns + 1)) {
 		milp->failed = true;
 		return 0;
 	}
@@ -26,7 +26,7 @@ uint32_t milp_add_column(struct milp *milp, double low, double high, double cost
 
 void milp_add_row(struct milp *milp, double low, double high)
 {
-	if (!mem_reserve(&milp->row, &milp->row_room, milp->rows + 1, sizeof *milp->row))
+	if (!GROWN(milp->row, milp->row_room, milp->rows + 1))
 		milp->failed = true;
 	else
 		milp->row[milp->rows++] = (struct milp_row) { low, high, milp->entries };
@@ -34,7 +34,7 @@ void milp_add_row(struct milp *milp, double low, double high)
 
 void milp_add_entry(struct milp *milp, uint32_t column, double value)
 {
-	if (!mem_reserve(&milp->entry, &milp->entry_room, milp->entries + 1, sizeof *milp->entry))
+	if (!GROWN(milp->entry, milp->entry_room, milp->entries + 1))
 		milp->failed = true;
 	else
 		milp->entry[milp->entries++] = (struct milp_entry) { column, value };

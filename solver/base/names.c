@@ -77,7 +77,7 @@ const char *texts_keep(struct texts *texts, struct arena *arena, const char *tex
 	uint32_t id = names_find(&texts->names, text);
 	if (id != NONE)
 		return texts->text[id];
-	const char *copy = mem_reserve(&texts->text, &texts->room, (size_t)texts->count + 1, sizeof *texts->text)
+	const char *copy = GROWN(texts->text, texts->room, (size_t)texts->count + 1)
 		? arena_text(arena, text, strlen(text))
 		: NULL;
 	if (!copy || names_add(&texts->names, copy, texts->count) == NONE)

@@ -51,7 +51,7 @@ static uint32_t chain_bound_width(const struct auditing *auditing, uint32_t var)
 
 static bool chain_bound_note(struct auditing *auditing, uint32_t var, uint32_t table)
 {
-	if (!mem_reserve(&auditing->entry, &auditing->entry_room, auditing->entries + 1, sizeof *auditing->entry))
+	if (!GROWN(auditing->entry, auditing->entry_room, auditing->entries + 1))
 		return false;
 	auditing->entry[auditing->entries] = (struct entry) { table, auditing->first[var] };
 	auditing->first[var] = auditing->entries++;
@@ -66,7 +66,7 @@ static enum status chain_bound_add_table(
 	FOR(i, count)
 		if ((size *= chain_bound_width(auditing, var[i])) > TABLE_MOST)
 			return LIMIT;
-	NEED(mem_reserve(&auditing->table, &auditing->table_room, auditing->tables + 1, sizeof *auditing->table));
+	NEED(GROWN(auditing->table, auditing->table_room, auditing->tables + 1));
 	struct table *table = &auditing->table[auditing->tables];
 	*table = (struct table) { .count = count, .size = size, .weight = mem_alloc(size, sizeof *table->weight) };
 	memcpy(table->var, var, count * sizeof *var);

@@ -52,6 +52,19 @@ static inline uint32_t chain_copies(const struct shard_chain *chain, uint32_t no
 	return chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]];
 }
 
+static inline uint32_t chain_strategies(const struct shard_chain *chain, uint32_t node)
+{
+	return chain->first[node + 1] - chain->first[node];
+}
+
+/* How many edges an edge stands for. */
+static inline int64_t chain_times(const struct shard_chain *chain, const struct chain_edge *edge)
+{
+	uint32_t node = edge->from_where == CHAIN_EVERY ? edge->from : edge->to;
+	bool every = edge->from_where == CHAIN_EVERY || edge->to_where == CHAIN_EVERY;
+	return every ? (int64_t)chain_copies(chain, node) - edge->step : 1;
+}
+
 /* How a bound comes about: elimination at the best price of memory; every choice tried; the local polytope with
  * multipliers of the limit; the least of each node by itself. */
 enum { CHAIN_EXACT, CHAIN_SEARCH, CHAIN_POLYTOPE, CHAIN_LEAST, CHAIN_BOUNDS };

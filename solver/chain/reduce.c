@@ -1,22 +1,9 @@
 /* reduce.c: forbidden strategies go; costs are counted from the least of each. */
 #include "model.h"
 
-static uint32_t reduce_count_of(const struct shard_chain *chain, uint32_t node)
-{
-	return chain->first[node + 1] - chain->first[node];
-}
-
 static int64_t reduce_pair_of(const struct shard_chain *chain, const struct chain_edge *edge, uint32_t p, uint32_t q)
 {
-	return chain->pair[edge->table + (size_t)p * reduce_count_of(chain, edge->to) + q];
-}
-
-static int64_t reduce_least_of(const int64_t *values, size_t count)
-{
-	int64_t least = CHAIN_BLOCKED;
-	FOR_SIZE(i, count)
-		least = SMALLER(values[i], least);
-	return least;
+	return chain->pair[edge->table + (size_t)p * chain_strategies(chain, edge->to) + q];
 }
 
 /* Off everything that is allowed; where nothing is, zeros are left. */
@@ -29,7 +16,7 @@ static void take_off(int64_t *values, size_t count, int64_t least)
 /* Takes the least of what is allowed off everything that is. */
 static int64_t take_least(int64_t *values, size_t count)
 {
-	int64_t least = reduce_least_of(values, count);
+	int64_t least = least_of(values, count, CHAIN_BLOCKED);
 	if (chain_blocked(least))
 		return 0;
 	take_off(values, count, least);
@@ -67,7 +54,7 @@ static void reduce_separate(struct chain_table *table)
 	table->separable = true;
 	FOR_SIZE(p, table->rows) {
 		int64_t *row = table->pair + p * columns;
-		table->row[p] = reduce_least_of(row, columns);
+		table->row[p] = least_of(row, columns, CHAIN_BLOCKED);
 		take_off(row, columns, table->row[p]);
 	}
 	FOR_SIZE(q, columns) {
@@ -84,14 +71,6 @@ static void reduce_separate(struct chain_table *table)
 		table->separable &= !table->pair[i];
 }
 
-/* How many edges an edge stands for. */
-static int64_t reduce_times(const struct shard_chain *chain, const struct chain_edge *edge)
-{
-	uint32_t node = edge->from_where == CHAIN_EVERY ? edge->from : edge->to;
-	bool every = edge->from_where == CHAIN_EVERY || edge->to_where == CHAIN_EVERY;
-	return every ? (int64_t)chain_copies(chain, node) - edge->step : 1;
-}
-
 static enum status keep_table(struct chain_model *model, uint32_t number)
 {
 	const struct shard_chain *chain = model->chain;
@@ -106,7 +85,7 @@ static enum status keep_table(struct chain_model *model, uint32_t number)
 				model->original[model->first[edge->to] + q]);
 			table->pair[(size_t)p * table->columns + q] = cost < SHARD_FORBIDDEN ? cost : CHAIN_BLOCKED;
 		}
-	model->base_cost += take_least(table->pair, (size_t)table->rows * table->columns) * reduce_times(chain, edge);
+	model->base_cost += take_least(table->pair, (size_t)table->rows * table->columns) * chain_times(chain, edge);
 	NEED(ROOM(&model->arena, table->row, table->rows) && ROOM(&model->arena, table->column, table->columns));
 	reduce_separate(table);
 	return OK;

@@ -14,11 +14,6 @@ struct writing {
 	size_t node_room[3], strategy_room[2], edge_room[2], table_room, pair_room, pairs_most;
 };
 
-static uint32_t chain_runs_width(const struct shard_chain *chain, uint32_t node)
-{
-	return chain->first[node + 1] - chain->first[node];
-}
-
 static uint32_t run_count(const struct writing *writing, uint32_t node)
 {
 	return (uint32_t)(writing->runs->start[node + 1] - writing->runs->start[node]);
@@ -82,11 +77,11 @@ static enum status chain_runs_add_node(struct writing *writing, uint32_t strateg
 	size_t nodes = problem->nodes, sum = (nodes ? problem->first[nodes] : 0) + (size_t)strategies;
 	if (sum >= NONE || nodes + 1 >= NONE)
 		return LIMIT;
-	if (!mem_reserve(&problem->first, &writing->node_room[0], nodes + 2, sizeof *problem->first) ||
-		!mem_reserve(&problem->begin, &writing->node_room[1], nodes + 1, sizeof *problem->begin) ||
-		!mem_reserve(&problem->end, &writing->node_room[2], nodes + 1, sizeof *problem->end) ||
-		!mem_reserve(&problem->cost, &writing->strategy_room[0], sum, sizeof *problem->cost) ||
-		!mem_reserve(&problem->usage, &writing->strategy_room[1], sum, sizeof *problem->usage))
+	if (!GROWN(problem->first, writing->node_room[0], nodes + 2) ||
+		!GROWN(problem->begin, writing->node_room[1], nodes + 1) ||
+		!GROWN(problem->end, writing->node_room[2], nodes + 1) ||
+		!GROWN(problem->cost, writing->strategy_room[0], sum) ||
+		!GROWN(problem->usage, writing->strategy_room[1], sum))
 		return NO_MEMORY;
 	problem->first[0] = 0;
 	problem->first[nodes + 1] = (uint32_t)sum;
@@ -103,8 +98,8 @@ static enum status chain_runs_add_run(struct writing *writing, uint32_t node, ui
 	const struct shard_chain *chain = writing->chain;
 	struct shard_problem *problem = &writing->runs->problem;
 	uint32_t length = run_length(writing, node, run);
-	TRY(chain_runs_add_node(writing, chain_runs_width(chain, node)));
-	FOR(i, chain_runs_width(chain, node)) {
+	TRY(chain_runs_add_node(writing, chain_strategies(chain, node)));
+	FOR(i, chain_strategies(chain, node)) {
 		uint32_t from = chain->first[node] + i, to = problem->first[problem->nodes - 1] + i;
 		problem->cost[to] = chain_runs_times(chain->cost[from], length);
 		problem->usage[to] = chain->usage[from] * length;
@@ -124,14 +119,14 @@ static enum status add_twins(struct writing *writing, uint32_t node)
 		return OK;
 	writing->twin[node] = problem->nodes;
 	for (uint32_t run = 0; run + 1 < run_count(writing, node); run++) {
-		TRY(chain_runs_add_node(writing, chain_runs_width(chain, node)));
-		FOR_WHILE(i, chain_runs_width(chain, node), writing->potential)
+		TRY(chain_runs_add_node(writing, chain_strategies(chain, node)));
+		FOR_WHILE(i, chain_strategies(chain, node), writing->potential)
 			problem->cost[problem->first[problem->nodes - 1] + i] =
 				-writing->potential[chain->first[node] + i] * run_length(writing, node, run);
 	}
 	if (writing->steps == STEPS_TIED) {
 		writing->runs->tie[node] = problem->nodes;
-		TRY(chain_runs_add_node(writing, chain_runs_width(chain, node)));
+		TRY(chain_runs_add_node(writing, chain_strategies(chain, node)));
 	}
 	return OK;
 }
@@ -146,10 +141,10 @@ static enum status chain_runs_add_edge(struct writing *writing, uint32_t from, u
 	size_t sum = (edges ? problem->table[edges] : 0) + size;
 	if (edges + 1 >= NONE || sum > writing->pairs_most)
 		return LIMIT;
-	if (!mem_reserve(&problem->from, &writing->edge_room[0], edges + 1, sizeof *problem->from) ||
-		!mem_reserve(&problem->to, &writing->edge_room[1], edges + 1, sizeof *problem->to) ||
-		!mem_reserve(&problem->table, &writing->table_room, edges + 2, sizeof *problem->table) ||
-		!mem_reserve(&problem->pair, &writing->pair_room, sum, sizeof *problem->pair))
+	if (!GROWN(problem->from, writing->edge_room[0], edges + 1) ||
+		!GROWN(problem->to, writing->edge_room[1], edges + 1) ||
+		!GROWN(problem->table, writing->table_room, edges + 2) ||
+		!GROWN(problem->pair, writing->pair_room, sum))
 		return NO_MEMORY;
 	problem->from[edges] = from;
 	problem->to[edges] = to;

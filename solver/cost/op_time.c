@@ -64,7 +64,7 @@ bool op_moves(
 	if (!work->update || !machine->joins_updates)
 		return true;
 	bool reads = k < csr_length(&graph->reads, op);
-	uint32_t s = graph->tensor[op_argument(graph, op, k)].storage;
+	uint32_t s = graph->tensor[graph_argument(graph, op, k)].storage;
 	const struct storage *storage = &graph->storage[s];
 	bool within = storage->allocator != NONE && graph->op[storage->allocator].phase == PHASE_UPDATE;
 	if (within && (reads || !storage->live_out))
@@ -130,7 +130,7 @@ enum status op_local_time(const struct graph *graph, const struct rules *rules, 
 	work.pieces = pieces;
 	work.groups = work.grouped ? op_time_groups_of(&graph->tensor[graph_operand(graph, op, 0)]) : 1;
 	FOR(k, op_arguments(graph, op)) {
-		int64_t moves = op_moves(machine, &work, graph, op, k) ? graph->tensor[op_argument(graph, op, k)].bytes : 0;
+		int64_t moves = op_moves(machine, &work, graph, op, k) ? graph->tensor[graph_argument(graph, op, k)].bytes : 0;
 		bytes += moves;
 		largest = LARGER(moves, largest);
 	}
@@ -176,7 +176,7 @@ bool op_on_pieces(const struct units *units, uint32_t op, struct split split)
 /* How many of the grouped products a device has: the extent of its first operand's first dim. */
 static int64_t share_groups(const struct units *units, const struct mesh *mesh, uint32_t op, struct split split)
 {
-	uint32_t tensor = op_argument(units->graph, op, 0);
+	uint32_t tensor = graph_argument(units->graph, op, 0);
 	int64_t shape[DIMS_MAX];
 	placement_shape(units, mesh, tensor, split_place(units, op, split, 0), shape);
 	return units->graph->tensor[tensor].dims > 0 ? shape[0] : 1;
@@ -193,7 +193,7 @@ int64_t op_share_time(const struct units *units, const struct mesh *mesh, const 
 	FOR(k, op_arguments(graph, op)) {
 		int64_t moves = !op_moves(machine, work, graph, op, k)
 			? 0
-			: placement_bytes(units, mesh, op_argument(graph, op, k), split_place(units, op, split, k));
+			: placement_bytes(units, mesh, graph_argument(graph, op, k), split_place(units, op, split, k));
 		bytes += moves;
 		largest = LARGER(moves, largest);
 	}

@@ -107,7 +107,7 @@ bool split_divides(const struct units *units, const struct mesh *mesh, uint32_t 
 {
 	const struct graph *graph = units->graph;
 	FOR(k, op_arguments(graph, op))
-		if (!placement_divides(units, mesh, op_argument(graph, op, k), split_place(units, op, split, k)))
+		if (!placement_divides(units, mesh, graph_argument(graph, op, k), split_place(units, op, split, k)))
 			return false;
 	return true;
 }

@@ -399,3 +399,13 @@ enum status reshard_map_any(
 	THEN(status, map_find(map, middle, to, &rest));
 	return status == OK ? reshard_join(reshard, &rest) : status;
 }
+
+bool reshard_gathers_anew(
+	const struct graph *graph, const struct sharding *sharding, uint32_t tensor, const struct reshard *way)
+{
+	FOR(i, way->moves)
+		if (way->move[i].collective == COLLECTIVE_ALL_GATHER &&
+			(!graph_home(graph, tensor)->persistent || sharding->regather_axes >> way->move[i].axis & 1))
+			return true;
+	return false;
+}

@@ -50,6 +50,11 @@ enum status reshard_map_new(
 uint32_t reshard_map_states(const struct reshard_map *map);
 /* A placement's number below that; NONE: the tensor has no such parts. O(axes). */
 uint32_t reshard_map_state(const struct reshard_map *map, struct placement placement);
+/* Whether a way from where a tensor is written gathers it anew in each phase: a copy where it leads to is of no use in
+ * the others. */
+bool reshard_gathers_anew(
+	const struct graph *graph, const struct sharding *sharding, uint32_t tensor, const struct reshard *way);
+
 /* As reshard_any(). O(moves) but for the first from a placement. */
 enum status reshard_map_any(
 	struct reshard_map *map, struct placement from, struct placement to, struct reshard *reshard);

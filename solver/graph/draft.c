@@ -37,8 +37,8 @@ void draft_free(struct draft *draft)
 enum status pairs_add(struct pairs *pairs, uint32_t op, uint32_t other)
 {
 	size_t room = pairs->room;
-	if (!mem_reserve(&pairs->op, &room, pairs->count + 1, sizeof *pairs->op) ||
-	    !mem_reserve(&pairs->other, &pairs->room, pairs->count + 1, sizeof *pairs->other))
+	if (!GROWN(pairs->op, room, pairs->count + 1) ||
+	    !GROWN(pairs->other, pairs->room, pairs->count + 1))
 		return NO_MEMORY;
 	pairs->op[pairs->count] = op;
 	pairs->other[pairs->count++] = other;
@@ -127,7 +127,7 @@ const char *draft_text(struct draft *draft, const char *text)
 
 uint32_t draft_tensor(struct draft *draft, const struct tensor *tensor)
 {
-	if (!mem_reserve(&draft->tensor, &draft->tensor_room, draft->tensors + 1, sizeof *draft->tensor))
+	if (!GROWN(draft->tensor, draft->tensor_room, draft->tensors + 1))
 		return NONE;
 	struct tensor copy = *tensor;
 	copy.grows = NULL;
@@ -145,7 +145,7 @@ uint32_t draft_tensor(struct draft *draft, const struct tensor *tensor)
 
 uint32_t draft_op(struct draft *draft, const struct op *op)
 {
-	if (!mem_reserve(&draft->op, &draft->op_room, draft->ops + 1, sizeof *draft->op))
+	if (!GROWN(draft->op, draft->op_room, draft->ops + 1))
 		return NONE;
 	struct op copy = *op;
 	copy.grows = NULL;

@@ -167,7 +167,7 @@ static void tie_tensors(struct matcher *matcher, uint32_t tensor, uint32_t image
 {
 	if (tensor == image || !pair_readers(matcher, tensor, image, false))
 		return;
-	if (!mem_reserve(&matcher->tie, &matcher->tie_room, matcher->ties + 1, sizeof *matcher->tie)) {
+	if (!GROWN(matcher->tie, matcher->tie_room, matcher->ties + 1)) {
 		matcher->failed = true;
 		return;
 	}

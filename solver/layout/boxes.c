@@ -11,7 +11,7 @@
 
 static enum status boxes_add(struct layout_boxes *boxes, struct box box)
 {
-	NEED(mem_reserve(&boxes->box, &boxes->room, boxes->count + 1, sizeof *boxes->box));
+	NEED(GROWN(boxes->box, boxes->room, boxes->count + 1));
 	boxes->box[boxes->count++] = box;
 	return OK;
 }
@@ -126,13 +126,8 @@ static enum status boxes_stack(struct layout_boxes *boxes, struct start *start)
 static uint32_t find_start(const struct start *start, uint32_t count, uint32_t first, int64_t size)
 {
 	uint32_t low = 0, high = count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (start[middle].first < first || (start[middle].first == first && start[middle].key < size))
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	BISECT(low, high, middle,
+		start[middle].first < first || (start[middle].first == first && start[middle].key < size));
 	return low;
 }
 

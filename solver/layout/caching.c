@@ -45,7 +45,7 @@ static uint32_t caching_new_block(struct caching *caching, int64_t address, int6
 	uint32_t id = caching->spare;
 	if (id != NONE)
 		caching->spare = caching->block[id].next;
-	else if (mem_reserve(&caching->block, &caching->room, caching->count + 1, sizeof *caching->block))
+	else if (GROWN(caching->block, caching->room, caching->count + 1))
 		id = caching->count++;
 	caching->no_memory |= id == NONE;
 	if (id != NONE)
@@ -75,7 +75,7 @@ static void caching_insert(struct caching *caching, struct pool *pool, uint32_t 
 	struct block *block = &caching->block[id];
 	uint32_t at = caching_place(caching, pool, state, block->size, block->address);
 	block->state = state;
-	if (!mem_reserve(&list->id, &list->room, (size_t)list->count + 1, sizeof *list->id)) {
+	if (!GROWN(list->id, list->room, (size_t)list->count + 1)) {
 		caching->no_memory = true;
 		return;
 	}

@@ -87,11 +87,7 @@ static void eject_gather(struct eject *eject, uint32_t v, uint32_t low, uint32_t
 
 /* ---- one move ---- */
 
-static int compare_events(const void *left, const void *right)
-{
-	const struct event *a = left, *b = right;
-	return a->at != b->at ? (a->at < b->at ? -1 : 1) : (a->weight > b->weight) - (a->weight < b->weight);
-}
+COMPARATOR(compare_events, struct event, COMPARE(a->at, b->at, COMPARE(a->weight, b->weight, 0)))
 
 /* The place where the least weight is in the buffer's way, *cost. Each of the others is in the way of places above
  * `from` and below `to`: one sweep over these ends. */

@@ -16,13 +16,7 @@ struct fit {
 static void layout_fit_insert(struct fit *fit, struct placed piece)
 {
 	uint32_t low = 0, high = fit->count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (fit->placed[middle].from <= piece.from)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	BISECT(low, high, middle, fit->placed[middle].from <= piece.from);
 	memmove(fit->placed + low + 1, fit->placed + low, (fit->count - low) * sizeof *fit->placed);
 	fit->placed[low] = piece;
 	fit->count++;

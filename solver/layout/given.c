@@ -38,13 +38,7 @@ static void given_pop(struct given *given)
 static uint32_t given_position(const struct given *given, int64_t offset)
 {
 	uint32_t low = 0, high = given->count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (given->offset[given->alive[middle]] < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	BISECT(low, high, middle, given->offset[given->alive[middle]] < offset);
 	return low;
 }
 

@@ -113,13 +113,7 @@ void nest_free(struct nest *nest)
 static uint32_t nest_position(const uint32_t *values, uint32_t m, uint32_t value)
 {
 	uint32_t low = 0, high = m;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (values[middle] < value)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	BISECT(low, high, middle, values[middle] < value);
 	return low;
 }
 

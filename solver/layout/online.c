@@ -25,7 +25,7 @@ static uint32_t online_new_block(struct online *online, int64_t at, int64_t size
 	uint32_t id = online->spare;
 	if (id != NONE)
 		online->spare = online->block[id].above;
-	else if (mem_reserve(&online->block, &online->room, (size_t)online->count + 1, sizeof *online->block))
+	else if (GROWN(online->block, online->room, (size_t)online->count + 1))
 		id = online->count++;
 	else
 		return NONE;

@@ -23,7 +23,7 @@ enum verdict { RUNNING, SOLVED, FAILED };
 
 static void layout_search_note(struct layout_search *search, struct trails *trails, uint32_t index, int64_t value)
 {
-	if (!mem_reserve(&trails->trail, &trails->room, trails->count + 1, sizeof *trails->trail)) {
+	if (!GROWN(trails->trail, trails->room, trails->count + 1)) {
 		search->no_memory = true;
 		return;
 	}
@@ -46,13 +46,7 @@ static int64_t step_over(const struct layout_search *search, uint32_t b, int64_t
 	uint32_t low = search->obstacles.start[b], end = search->obstacles.start[b + 1], high = end;
 	offset = align_up(offset, model->alignment[b]);
 	/* Bottoms and tops ascend: the first one that ends above. */
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (model->fixed[pins[middle]] + model->size[pins[middle]] <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	BISECT(low, high, middle, model->fixed[pins[middle]] + model->size[pins[middle]] <= offset);
 	for (; low < end && model->fixed[pins[low]] < offset + model->size[b]; low++)
 		if (offset < model->fixed[pins[low]] + model->size[pins[low]])
 			offset = align_up(model->fixed[pins[low]] + model->size[pins[low]], model->alignment[b]);
@@ -260,14 +254,8 @@ static void unplace(struct layout_search *search, struct frame *frame)
 
 /* ---- parts ---- */
 
-static int compare_keys(const void *left, const void *right)
-{
-	const struct sort_key *a = left, *b = right;
-	FOR_INT(i, 3)
-		if (a->key[i] > b->key[i] || a->key[i] < b->key[i])
-			return a->key[i] > b->key[i] ? -1 : 1;
-	return COMPARE(a->buffer, b->buffer, 0);
-}
+COMPARATOR(compare_keys, struct sort_key, COMPARE(b->key[0], a->key[0], COMPARE(b->key[1], a->key[1], COMPARE(
+	b->key[2], a->key[2], COMPARE(a->buffer, b->buffer, 0)))))
 
 /* See layout_sort(), but of what is unplaced. */
 static double key_value(const struct layout_search *search, char key, uint32_t b)
@@ -292,7 +280,7 @@ static double key_value(const struct layout_search *search, char key, uint32_t b
 
 static bool list_room(struct layout_search *search, size_t more)
 {
-	search->no_memory |= !mem_reserve(&search->list, &search->list_room, search->list_count + more, sizeof *search->list);
+	search->no_memory |= !GROWN(search->list, search->list_room, search->list_count + more);
 	return !search->no_memory;
 }
 
@@ -328,7 +316,7 @@ static void new_part(
 
 static bool layout_search_add_cut(struct layout_search *search, struct frame *frame, uint32_t section)
 {
-	if (!mem_reserve(&search->cut, &search->cut_room, search->cut_count + 1, sizeof *search->cut)) {
+	if (!GROWN(search->cut, search->cut_room, search->cut_count + 1)) {
 		search->no_memory = true;
 		return false;
 	}

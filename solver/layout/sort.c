@@ -5,14 +5,8 @@
 
 struct entry { double key[KEYS]; uint32_t buffer; };
 
-static int compare_entries(const void *left, const void *right)
-{
-	const struct entry *a = left, *b = right;
-	FOR_INT(i, KEYS)
-		if (a->key[i] > b->key[i] || a->key[i] < b->key[i])
-			return a->key[i] > b->key[i] ? -1 : 1;
-	return COMPARE(a->buffer, b->buffer, 0);
-}
+COMPARATOR(compare_entries, struct entry, COMPARE(b->key[0], a->key[0], COMPARE(b->key[1], a->key[1], COMPARE(
+	b->key[2], a->key[2], COMPARE(a->buffer, b->buffer, 0)))))
 
 /* The largest load between the first and the last section of every buffer, by a sparse table. */
 static enum status contention(const struct layout_model *model, double *value)

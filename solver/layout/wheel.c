@@ -26,13 +26,7 @@ struct wheel {
 	uint32_t restarts;
 };
 
-static int compare_placed(const void *left, const void *right)
-{
-	const struct placed *a = left, *b = right;
-	if (a->place < b->place || a->place > b->place)
-		return a->place < b->place ? -1 : 1;
-	return COMPARE(a->buffer, b->buffer, 0);
-}
+COMPARATOR(compare_placed, struct placed, COMPARE(a->place, b->place, COMPARE(a->buffer, b->buffer, 0)))
 
 static enum status wheel_set_up(struct wheel *wheel, const uint32_t *order)
 {

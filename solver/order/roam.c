@@ -297,7 +297,7 @@ static void note_try(struct roam *roam, uint32_t id, struct roam_try *last)
 	if (id != NONE && roam->noter[id] == roam->tries)
 		return;
 	if (id == NONE || roam->noteds == NOTED_MOST ||
-		!mem_reserve(&roam->noted, &roam->noted_room, roam->noteds + (size_t)1, sizeof *roam->noted)) {
+		!GROWN(roam->noted, roam->noted_room, roam->noteds + (size_t)1)) {
 		last->above = INT64_MIN;
 		return;
 	}
@@ -486,7 +486,7 @@ static enum status roam_add_leaf(struct leaves *leaves, struct order_segment *se
 {
 	static const struct order_options alone = { 0 };
 	struct order_job *job = leaves->roam->job;
-	NEED(mem_reserve(&leaves->leaf, &leaves->room, leaves->leaves + 1, sizeof *leaves->leaf));
+	NEED(GROWN(leaves->leaf, leaves->room, leaves->leaves + 1));
 	struct roam_leaf *leaf = &leaves->leaf[leaves->leaves];
 	*leaf = (struct roam_leaf) { .segment = segment, .like = (uint32_t)leaves->leaves++, .job.options = &alone };
 	leaf->job.control = (struct control) { .cancel = job->control.cancel, .limit = job->control.limit };

@@ -136,21 +136,6 @@ static bool order_search_fits(const struct search *search, uint32_t op)
 
 /* ---- safe moves and runs ---- */
 
-/* Runs calm ops that fit until there are none. */
-static void run_safe_moves(struct search *search)
-{
-	for (uint32_t i = 0; i < search->calm_count;) {
-		uint32_t op = search->calm[i];
-		search->spent++;
-		if (order_search_fits(search, op)) {
-			order_search_run(search, op);
-			i = 0;
-		} else {
-			i++;
-		}
-	}
-}
-
 static bool depends_on(const struct search *search, uint32_t op, const uint32_t *since, uint32_t count)
 {
 	FOR_ITEMS(before, &search->model->pred, op)
@@ -160,13 +145,15 @@ static bool depends_on(const struct search *search, uint32_t op, const uint32_t 
 	return false;
 }
 
-/* Calm ops that fit and that became ready through ops run since `from` on the trail. */
-static void run_safe_descendants(struct search *search, uint32_t from)
+/* Runs calm ops that fit until there are none: all, or those that became ready through ops run since `from` on the
+ * trail. */
+static void run_safe_moves(struct search *search, bool all, uint32_t from)
 {
 	for (uint32_t i = 0; i < search->calm_count;) {
 		uint32_t op = search->calm[i];
 		search->spent++;
-		if (order_search_fits(search, op) && depends_on(search, op, search->trail + from, search->done - from)) {
+		if (order_search_fits(search, op) &&
+			(all || depends_on(search, op, search->trail + from, search->done - from))) {
 			order_search_run(search, op);
 			i = 0;
 		} else {
@@ -203,7 +190,7 @@ static bool run_safely(struct search *search, uint32_t op)
 	FOR_WHILE(length, RUN_LENGTH, op != NONE) {
 		uint32_t stage = search->done;
 		order_search_run(search, op);
-		run_safe_descendants(search, stage);
+		run_safe_moves(search, false, stage);
 		if (search->walk.live <= live)
 			return true;
 		op = next_of_run(search, stage);
@@ -216,12 +203,12 @@ static bool run_safely(struct search *search, uint32_t op)
 /* Everything that may run without a choice. */
 static void close_state(struct search *search)
 {
-	run_safe_moves(search);
+	run_safe_moves(search, true, 0);
 	for (uint32_t i = 0; i < search->ready_count;) {
 		uint32_t op = search->ready[i];
 		search->spent++;
 		if (order_search_fits(search, op) && run_safely(search, op)) {
-			run_safe_moves(search);
+			run_safe_moves(search, true, 0);
 			i = 0;
 		} else {
 			i++;
@@ -277,7 +264,7 @@ static enum status note_state(struct search *search, uint32_t parent, uint32_t f
 		return OK;
 	if (search->count >= search->limits->states || search->move_count + moves > search->limits->moves)
 		return LIMIT;
-	NEED(mem_reserve(&search->move, &search->move_room, search->move_count + moves, sizeof *search->move));
+	NEED(GROWN(search->move, search->move_room, search->move_count + moves));
 	*id = search->count++;
 	*slot = *id + 1;
 	if (search->done == search->model->ops)

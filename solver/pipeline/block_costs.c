@@ -731,7 +731,7 @@ static void add_update(struct costing *costing, uint32_t op, uint32_t parameter)
 	if (home == NONE || whole == 0)
 		return;
 	FOR(k, op_arguments(graph, op))
-		bytes += op_moves(costing->machine, work, graph, op, k) ? graph->tensor[op_argument(graph, op, k)].bytes : 0;
+		bytes += op_moves(costing->machine, work, graph, op, k) ? graph->tensor[graph_argument(graph, op, k)].bytes : 0;
 	double share = (double)costing->bytes[parameter] / (double)whole;
 	int64_t beside = 0;
 	FOR_ITEMS(s, &graph->touches, op)

@@ -216,13 +216,7 @@ static void extend(struct cutting *cutting, uint32_t k, uint32_t least, uint32_t
 	uint32_t width = cutting->blocks + 1, low = least, high = end - 1;
 	const int64_t *before = cutting->best + (size_t)k * width;
 	int64_t *best = cutting->best + (size_t)(k + 1) * width + end;
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-		if (before[middle] >= cutting->time[end] - cutting->time[middle])
-			high = middle;
-		else
-			low = middle + 1;
-	}
+	BISECT(low, high, middle, before[middle] < cutting->time[end] - cutting->time[middle]);
 	for (uint32_t begin = low > least ? low - 1 : low; begin <= low; begin++) {
 		int64_t slowest = larger_of(before[begin], cutting->time[end] - cutting->time[begin]);
 		if (before[begin] < INT64_MAX && slowest < *best) {

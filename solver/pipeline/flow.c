@@ -87,7 +87,7 @@ struct flowing {
 static enum status add_transfer(struct flowing *flowing, const struct transfer *transfer)
 {
 	struct pipeline_flow *flow = flowing->flow;
-	NEED(mem_reserve(&flow->transfer, &flowing->room, flow->transfers + 1, sizeof *flow->transfer));
+	NEED(GROWN(flow->transfer, flowing->room, flow->transfers + 1));
 	flow->transfer[flow->transfers++] = *transfer;
 	return OK;
 }

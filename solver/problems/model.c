@@ -158,13 +158,7 @@ static enum status problems_model_keep_strategies(struct builder *builder, struc
 static uint32_t first_not_below(const int64_t *moment, uint32_t count, int64_t time)
 {
 	uint32_t low = 0, high = count;
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-		if (moment[middle] < time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	BISECT(low, high, middle, moment[middle] < time);
 	return low;
 }
 
@@ -353,7 +347,7 @@ static enum status place_table(struct builder *builder, uint32_t edge, uint32_t 
 		return OK;
 	}
 	builder->bucket[at] = edge + 1;
-	NEED(mem_reserve(&model->pair, &model->pair_room, model->pair_count + 2 * size, sizeof *model->pair));
+	NEED(GROWN(model->pair, model->pair_room, model->pair_count + 2 * size));
 	double *pair = model->pair + model->pair_count;
 	COPY(pair, builder->sum, size);
 	FOR(p, rows)

@@ -67,7 +67,7 @@ static void note_change(struct recompute_replay *replay, uint32_t cell, uint32_t
 	if (past->order == 0)
 		return;
 	if (past->changes == past->room &&
-		!mem_reserve(&past->change, &past->room, past->changes + 1, sizeof *past->change)) {
+		!GROWN(past->change, past->room, past->changes + 1)) {
 		replay->failed = true;
 		return;
 	}
@@ -117,7 +117,7 @@ static void take_back(struct recompute_replay *replay, const struct recompute_ma
 static uint32_t new_instance(struct recompute_replay *replay, int64_t bytes, uint32_t first, uint32_t last)
 {
 	if (replay->failed ||
-		!mem_reserve(&replay->instance, &replay->instance_room, replay->instances + 1, sizeof *replay->instance)) {
+		!GROWN(replay->instance, replay->instance_room, replay->instances + 1)) {
 		replay->failed = true;
 		return NONE;
 	}
@@ -206,9 +206,9 @@ static void recompute_replay_run(struct play *play, uint32_t op, bool again)
 	struct recompute_replay *replay = play->replay;
 	const struct recompute_step *step = play->step;
 	uint32_t now = replay->length;
-	replay->failed = replay->failed || !mem_reserve(&replay->run, &replay->run_room, now + 1u, sizeof *replay->run)
-		|| !mem_reserve(&replay->at, &replay->at_room, now + 1u, sizeof *replay->at)
-		|| !mem_reserve(&replay->stays, &replay->stays_room, now + 1u, sizeof *replay->stays);
+	replay->failed = replay->failed || !GROWN(replay->run, replay->run_room, now + 1u)
+		|| !GROWN(replay->at, replay->at_room, now + 1u)
+		|| !GROWN(replay->stays, replay->stays_room, now + 1u);
 	if (replay->failed)
 		return;
 	FOR_ITEMS(storage, &step->inner, op) {
@@ -239,7 +239,7 @@ static void recompute_replay_run(struct play *play, uint32_t op, bool again)
 static uint32_t recompute_replay_push(
 	struct recompute_replay *replay, uint32_t depth, uint32_t storage, uint32_t version)
 {
-	if (replay->failed || !mem_reserve(&replay->stack, &replay->stack_room, depth + 1u, sizeof *replay->stack)) {
+	if (replay->failed || !GROWN(replay->stack, replay->stack_room, depth + 1u)) {
 		replay->failed = true;
 		return depth;
 	}
@@ -375,8 +375,8 @@ static enum status recompute_replay_measure(struct play *play)
 	const struct recompute_step *step = play->step;
 	const struct recompute_base *base = play->base;
 	uint32_t length = replay->length, active = 0;
-	if (!mem_reserve(&replay->born, &replay->born_room, length + 2u, sizeof *replay->born)
-		|| !mem_reserve(&replay->died, &replay->died_room, length + 2u, sizeof *replay->died))
+	if (!GROWN(replay->born, replay->born_room, length + 2u)
+		|| !GROWN(replay->died, replay->died_room, length + 2u))
 		return NO_MEMORY;
 	CLEAR(replay->born, (length + 2u));
 	CLEAR(replay->died, (length + 2u));
@@ -441,13 +441,7 @@ static uint32_t go_back(struct recompute_replay *replay, const struct recompute_
 {
 	struct recompute_past *past = &replay->past;
 	uint32_t first = first_asked(replay, base, state), low = past->turn, high = SMALLER(past->end, past->sought);
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (base->active[middle] < first)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	BISECT(low, high, middle, base->active[middle] < first);
 	take_back(replay, &past->mark[low]);
 	return low;
 }

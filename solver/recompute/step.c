@@ -101,8 +101,8 @@ struct rows {
 
 static void recompute_step_add(struct rows *rows, uint32_t row, uint32_t item)
 {
-	rows->failed = rows->failed || !mem_reserve(&rows->row, &rows->row_room, rows->count + 1, sizeof *rows->row)
-		|| !mem_reserve(&rows->item, &rows->item_room, rows->count + 1, sizeof *rows->item);
+	rows->failed = rows->failed || !GROWN(rows->row, rows->row_room, rows->count + 1)
+		|| !GROWN(rows->item, rows->item_room, rows->count + 1);
 	if (rows->failed)
 		return;
 	rows->row[rows->count] = row;

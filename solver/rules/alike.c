@@ -47,8 +47,8 @@ static uint32_t alike_class_of(struct classes *classes, const struct units *unit
 		if (classes->hash[found] == hash && alike(units, classes->model[found], member))
 			return found;
 	}
-	if (!mem_reserve(&classes->model, &classes->model_room, classes->count + 1, sizeof *classes->model)
-		|| !mem_reserve(&classes->hash, &classes->hash_room, classes->count + 1, sizeof *classes->hash))
+	if (!GROWN(classes->model, classes->model_room, classes->count + 1)
+		|| !GROWN(classes->hash, classes->hash_room, classes->count + 1))
 		return NONE;
 	classes->model[classes->count] = member;
 	classes->hash[classes->count] = hash;

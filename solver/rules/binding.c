@@ -8,7 +8,7 @@ bool binding_begin(struct binding *binding, uint32_t operands, uint32_t tensors)
 	binding->factors = binding->parts = binding->links = 0;
 	binding->ambiguous = false;
 	binding->addends = 0;
-	if (!mem_reserve(&binding->dim_start, &binding->room_tensors, tensors + 1, sizeof *binding->dim_start))
+	if (!GROWN(binding->dim_start, binding->room_tensors, tensors + 1))
 		return false;
 	binding->dim_start[0] = 0;
 	return true;
@@ -17,7 +17,7 @@ bool binding_begin(struct binding *binding, uint32_t operands, uint32_t tensors)
 bool binding_tensor(struct binding *binding, uint32_t tensor, int dims, const int64_t *shape)
 {
 	uint32_t start = binding->dim_start[tensor], end = start + (uint32_t)dims;
-	if (!mem_reserve(&binding->dim, &binding->room_dims, end, sizeof *binding->dim))
+	if (!GROWN(binding->dim, binding->room_dims, end))
 		return false;
 	binding->dim_start[tensor + 1] = end;
 	FOR_FROM(i, start, end)
@@ -27,7 +27,7 @@ bool binding_tensor(struct binding *binding, uint32_t tensor, int dims, const in
 
 uint32_t binding_new_factor(struct binding *binding, int64_t size, uint8_t marks)
 {
-	if (!mem_reserve(&binding->factor, &binding->room_factors, binding->factors + 1, sizeof *binding->factor))
+	if (!GROWN(binding->factor, binding->room_factors, binding->factors + 1))
 		return NONE;
 	binding->factor[binding->factors] = (struct binding_factor) { size, marks };
 	return binding->factors++;
@@ -35,7 +35,7 @@ uint32_t binding_new_factor(struct binding *binding, int64_t size, uint8_t marks
 
 bool binding_append(struct binding *binding, uint32_t dim, uint32_t factor)
 {
-	if (factor == NONE || !mem_reserve(&binding->part, &binding->room_parts, binding->parts + 1, sizeof *binding->part))
+	if (factor == NONE || !GROWN(binding->part, binding->room_parts, binding->parts + 1))
 		return false;
 	struct binding_dim *end = &binding->dim[dim];
 	if (end->count == 0)
@@ -47,7 +47,7 @@ bool binding_append(struct binding *binding, uint32_t dim, uint32_t factor)
 
 bool binding_link(struct binding *binding, enum link_kind kind, uint32_t from, uint32_t to)
 {
-	if (!mem_reserve(&binding->link, &binding->room_links, binding->links + 1, sizeof *binding->link))
+	if (!GROWN(binding->link, binding->room_links, binding->links + 1))
 		return false;
 	binding->link[binding->links++] = (struct binding_link) { kind, from, to };
 	return true;

@@ -37,7 +37,7 @@ struct search {
 
 static bool add_issue(struct search *search, enum factor_issue_kind kind, uint32_t op, uint32_t operand)
 {
-	if (!mem_reserve(&search->issue, &search->room_issues, search->issues + 1, sizeof *search->issue))
+	if (!GROWN(search->issue, search->room_issues, search->issues + 1))
 		return false;
 	if (search->issues > 0) {
 		const struct factor_issue *last = &search->issue[search->issues - 1];
@@ -51,7 +51,7 @@ static bool add_issue(struct search *search, enum factor_issue_kind kind, uint32
 static bool rules_factors_add_link(
 	struct search *search, enum link_kind kind, uint32_t op, uint32_t operand, uint32_t from, uint32_t to)
 {
-	if (!mem_reserve(&search->link, &search->room_links, search->links + 1, sizeof *search->link))
+	if (!GROWN(search->link, search->room_links, search->links + 1))
 		return false;
 	search->link[search->links++] = (struct open_link) { kind, op, operand, from, to };
 	return true;
@@ -505,7 +505,7 @@ static bool reduce_ones(struct search *search, uint32_t op)
 static bool rules_factors_apply(struct search *search, uint32_t op)
 {
 	const struct binding *binding = &search->binding;
-	if (!mem_reserve(&search->local, &search->locals, binding->factors, sizeof *search->local))
+	if (!GROWN(search->local, search->locals, binding->factors))
 		return false;
 	FILL_NONE(search->local, binding->factors);
 	FOR(t, binding->tensors) {
@@ -597,13 +597,13 @@ static bool write_term(struct writer *writer, uint32_t node, bool count, struct 
 {
 	struct terms *terms = &writer->search->terms;
 	uint32_t atom[TERM_ATOMS], atoms = term_atoms(terms, &node, 1, atom);
-	if (terms->failed || !mem_reserve(&writer->part, &writer->room_parts, writer->parts + atoms, sizeof *writer->part))
+	if (terms->failed || !GROWN(writer->part, writer->room_parts, writer->parts + atoms))
 		return false;
 	*term = (struct factor_term) { writer->parts, atoms };
 	FOR(i, atoms) {
 		uint32_t *id = &writer->id[atom[i]];
 		if (*id == NONE) {
-			if (!mem_reserve(&writer->factor, &writer->room_factors, writer->factors->factors + 1, sizeof *writer->factor))
+			if (!GROWN(writer->factor, writer->room_factors, writer->factors->factors + 1))
 				return false;
 			*id = writer->factors->factors++;
 			const struct term_node *from = &terms->node[atom[i]];

@@ -266,7 +266,7 @@ enum status rules_add(struct rules *rules, const struct rule *rule, struct error
 	if (failed)
 		return NO_MEMORY;
 	TRY(rules_parse(&rules->arena, parsed->rule.factors, parsed, error));
-	NEED(mem_reserve(&rules->rule, &rules->room, rules->count + 1, sizeof *rules->rule));
+	NEED(GROWN(rules->rule, rules->room, rules->count + 1));
 	const char *dot = strchr(parsed->rule.type, '.');
 	uint32_t id = names_add(&rules->names, parsed->rule.type, rules->count);
 	if (id == NONE)

@@ -7,7 +7,7 @@
 
 uint32_t term_new(struct terms *terms, int64_t size, enum term_label label)
 {
-	if (terms->failed || !mem_reserve(&terms->node, &terms->room_nodes, terms->nodes + 1, sizeof *terms->node)) {
+	if (terms->failed || !GROWN(terms->node, terms->room_nodes, terms->nodes + 1)) {
 		terms->failed = true;
 		return NONE;
 	}
@@ -20,7 +20,7 @@ uint32_t term_new(struct terms *terms, int64_t size, enum term_label label)
 static bool terms_bind(struct terms *terms, uint32_t atom, const uint32_t *part, uint32_t parts)
 {
 	FOR(i, parts)
-		if (!mem_reserve(&terms->child, &terms->room_children, terms->children + i + 1, sizeof *terms->child)) {
+		if (!GROWN(terms->child, terms->room_children, terms->children + i + 1)) {
 			terms->failed = true;
 			return false;
 		}

@@ -19,7 +19,7 @@ struct refining {
 
 static bool units_add_item(struct refining *refining, struct part part)
 {
-	if (!mem_reserve(&refining->item, &refining->room, refining->items + 1, sizeof *refining->item))
+	if (!GROWN(refining->item, refining->room, refining->items + 1))
 		return false;
 	refining->item[refining->items++] = part;
 	return true;
@@ -266,7 +266,7 @@ static bool carried_alike(const struct finding *finding, const struct carried *a
 
 static bool add_unit(struct finding *finding, struct unit unit)
 {
-	if (!mem_reserve(&finding->unit, &finding->room_units, finding->count + 1, sizeof *finding->unit)
+	if (!GROWN(finding->unit, finding->room_units, finding->count + 1)
 		|| !mem_reserve(&finding->place, &finding->room_places, finding->places + finding->arguments, 1))
 		return false;
 	finding->unit[finding->count++] = unit;
@@ -530,8 +530,8 @@ static bool find_op(struct finding *finding, const struct rule *rule)
 	if (!finding->fits)
 		return status != NO_MEMORY;
 	size_t cells = (size_t)binding->factors * finding->arguments, room = finding->room;
-	if (!mem_reserve(&finding->carried, &room, cells, sizeof *finding->carried)
-		|| !mem_reserve(&finding->bad, &finding->room, cells, sizeof *finding->bad))
+	if (!GROWN(finding->carried, room, cells)
+		|| !GROWN(finding->bad, finding->room, cells))
 		return false;
 	if (cells == 0)
 		return true;

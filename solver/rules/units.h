@@ -66,13 +66,6 @@ static inline uint32_t op_arguments(const struct graph *graph, uint32_t op)
 {
 	return csr_length(&graph->reads, op) + csr_length(&graph->writes, op);
 }
-static inline uint32_t op_argument(const struct graph *graph, uint32_t op, uint32_t k)
-{
-	uint32_t reads = csr_length(&graph->reads, op);
-	return k < reads ? graph_operand(graph, op, k)
-		: graph_result(graph, op, k - reads);
-}
-
 /* Where argument k lies on an axis on which the op is split along unit (or UNIT_NONE, UNIT_PARTIAL). A P operand of a
  * unit is one that is added once (a bias beside a sum): one device adds it, the others nothing. */
 static inline int8_t units_place(const struct units *units, uint32_t op, int8_t unit, uint32_t k)

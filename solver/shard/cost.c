@@ -301,16 +301,6 @@ struct need {
 };
 #define ANY UINT8_MAX
 
-static bool gathered_per_phase(const struct sharding_sum *sum, uint32_t tensor, const struct reshard *way)
-{
-	bool persistent = graph_home(sum->graph, tensor)->persistent;
-	FOR(i, way->moves)
-		if (way->move[i].collective == COLLECTIVE_ALL_GATHER &&
-			(!persistent || sum->sharding->regather_axes >> way->move[i].axis & 1))
-			return true;
-	return false;
-}
-
 /* The places that a tensor's readers need besides the one where it is. */
 static enum status shard_cost_find_needs(
 	struct sharding_sum *sum, uint32_t tensor, struct need need[NEEDS_MAX], uint32_t *needs)
@@ -332,7 +322,7 @@ static enum status shard_cost_find_needs(
 			if (n == *needs) {
 				need[n] = (struct need) { .at = sharding->needed[j] };
 				TRY(reshard_memo_find(&sum->memo, tensor, sharding->produced[tensor], need[n].at, &need[n].way));
-				need[n].only = gathered_per_phase(sum, tensor, need[n].way) ? phase : ANY;
+				need[n].only = reshard_gathers_anew(sum->graph, sum->sharding, tensor, need[n].way) ? phase : ANY;
 				++*needs;
 			}
 			need[n].phases |= (uint8_t)(1 << phase);

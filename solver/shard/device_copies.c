@@ -218,17 +218,6 @@ static uint32_t next_write(const struct graph *graph, uint32_t storage, uint32_t
 	return NONE;
 }
 
-/* A copy in a place that a chain leads to is of use in all phases: nothing on the way is gathered anew in each. */
-static bool for_all_phases(const struct walk *walk, uint32_t tensor, const struct reshard *chain)
-{
-	bool persistent = graph_home(walk->graph, tensor)->persistent;
-	FOR(i, chain->moves)
-		if (chain->move[i].collective == COLLECTIVE_ALL_GATHER &&
-			(!persistent || walk->sharding->regather_axes >> chain->move[i].axis & 1))
-			return false;
-	return true;
-}
-
 /* The chain to a place from where a tensor rests goes by way of a place that a later reader needs, for which the same
  * copy serves, where that makes both together cheaper. */
 static void pass_by_others(
@@ -244,7 +233,7 @@ static void pass_by_others(
 		bool later = walk->reader[i] > walk->now && (last == NONE || walk->reader[i] <= last);
 		if (!later || placement_equal(by, to) || placement_equal(by, walk->place[tensor]) ||
 			find_chain(walk, tensor, walk->place[tensor], by, &there) != OK ||
-			(graph->op[walk->reader[i]].phase != phase && !for_all_phases(walk, tensor, &there)) ||
+			(graph->op[walk->reader[i]].phase != phase && reshard_gathers_anew(graph, walk->sharding, tensor, &there)) ||
 			find_chain(walk, tensor, by, to, &on) != OK || find_chain(walk, tensor, to, by, &back) != OK ||
 			there.moves + on.moves > RESHARD_MOVES)
 			continue;
@@ -320,7 +309,7 @@ static uint8_t phase_of_copy(const struct walk *walk, uint32_t tensor, const str
 
 uint32_t walk_add_holder(struct walk *walk, struct holder holder)
 {
-	if (walk->status == OK && !mem_reserve(&walk->holder, &walk->room, walk->holders + 1, sizeof *walk->holder))
+	if (walk->status == OK && !GROWN(walk->holder, walk->room, walk->holders + 1))
 		walk_stop(walk, NO_MEMORY);
 	if (walk->status != OK)
 		return NONE;

@@ -15,8 +15,8 @@ static enum status network_edges_add_edge(struct building *building, struct chai
 {
 	struct shard_chain *chain = &building->network->chain;
 	size_t cells = (size_t)network_edges_choices_of(building, edge.from) * network_edges_choices_of(building, edge.to);
-	NEED(mem_reserve(&chain->edge, &building->edge_room, chain->edges + 1, sizeof *chain->edge));
-	NEED(mem_reserve(&chain->pair, &building->pair_room, chain->pairs + cells, sizeof *chain->pair));
+	NEED(GROWN(chain->edge, building->edge_room, chain->edges + 1));
+	NEED(GROWN(chain->pair, building->pair_room, chain->pairs + cells));
 	edge.table = chain->pairs;
 	memset(chain->pair + chain->pairs, 0, cells * sizeof *chain->pair);
 	chain->pairs += cells;
@@ -284,7 +284,7 @@ static const struct source *source_at(struct building *building, struct wants *w
 	struct source source = { at, NONE, arena_alloc(&wants->arena, wants->needs, sizeof *source.cost),
 		arena_alloc(&wants->arena, wants->needs, sizeof *source.barred) };
 	if (!source.cost || !source.barred ||
-		!mem_reserve(&wants->source, &wants->source_room, wants->sources + (size_t)1, sizeof *wants->source))
+		!GROWN(wants->source, wants->source_room, wants->sources + (size_t)1))
 		return NULL;
 	FOR(i, wants->needs) {
 		if (placement_equal(wants->need[i], at)) {
@@ -397,7 +397,7 @@ static struct place *note_place(struct places *places, struct placement placemen
 		i++;
 	if (i < places->count)
 		return &places->place[i];
-	if (!mem_reserve(&places->place, &places->room, (size_t)places->count + 1, sizeof *places->place))
+	if (!GROWN(places->place, places->room, (size_t)places->count + 1))
 		return NULL;
 	places->place[places->count++] = (struct place){ .at = placement };
 	return &places->place[i];

@@ -7,9 +7,9 @@ uint32_t building_node(struct building *building, enum network_kind kind, uint32
 	struct network *network = building->network;
 	struct shard_chain *chain = &network->chain;
 	size_t room = building->node_room, segments = room;
-	if (!mem_reserve(&network->node, &room, chain->nodes + 1, sizeof *network->node)
-		|| !mem_reserve(&chain->segment, &segments, chain->nodes + 1, sizeof *chain->segment)
-		|| !mem_reserve(&chain->first, &building->first_room, chain->nodes + 2, sizeof *chain->first))
+	if (!GROWN(network->node, room, chain->nodes + 1)
+		|| !GROWN(chain->segment, segments, chain->nodes + 1)
+		|| !GROWN(chain->first, building->first_room, chain->nodes + 2))
 		return NONE;
 	building->node_room = room;
 	uint32_t added = chain->nodes++;
@@ -27,9 +27,9 @@ enum status building_choice(struct building *building, struct network_choice cho
 	struct shard_chain *chain = &network->chain;
 	uint32_t at = chain->first[chain->nodes];
 	size_t room = building->choice_room, costs = room, usages = room;
-	if (!mem_reserve(&network->choice, &room, at + 1, sizeof *network->choice)
-		|| !mem_reserve(&chain->cost, &costs, at + 1, sizeof *chain->cost)
-		|| !mem_reserve(&chain->usage, &usages, at + 1, sizeof *chain->usage))
+	if (!GROWN(network->choice, room, at + 1)
+		|| !GROWN(chain->cost, costs, at + 1)
+		|| !GROWN(chain->usage, usages, at + 1))
 		return NO_MEMORY;
 	building->choice_room = room;
 	network->choice[at] = choice;

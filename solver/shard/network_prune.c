@@ -61,22 +61,22 @@ static void open_side(const struct pruning *pruning, uint32_t node, uint32_t nea
 	const struct shard_chain *chain = &pruning->network->chain;
 	const struct chain_edge *edge = &chain->edge[near / 2];
 	bool is_from = near % 2 == 0;
-	uint32_t other = is_from ? edge->to : edge->from, own = chain->first[node + 1] - chain->first[node],
-			 columns = chain->first[edge->to + 1] - chain->first[edge->to];
+	uint32_t other = is_from ? edge->to : edge->from, own = chain_strategies(chain, node),
+			 columns = chain_strategies(chain, edge->to);
 	*side = (struct side){ .pay = room,
 		.own = own,
 		.times = network_prune_times(chain, edge, is_from),
 		.sometimes = sometimes(edge, is_from),
 		.loop = edge->from == edge->to,
 		.step = edge->step };
-	FOR(j, chain->first[other + 1] - chain->first[other])
+	FOR(j, chain_strategies(chain, other))
 		side->others += side->loop || !pruning->gone[chain->first[other] + j];
 	side->across = room + (size_t)own * side->others;
 	side->partners = side->across + (size_t)own * side->others;
 	CLEAR(side->partners, side->others);
 	for (uint32_t begin = 0; begin < own; begin += TILE) {
 		uint32_t end = SMALLER(begin + TILE, own);
-		for (uint32_t j = 0, at = 0; j < chain->first[other + 1] - chain->first[other]; j++) {
+		for (uint32_t j = 0, at = 0; j < chain_strategies(chain, other); j++) {
 			bool gone = pruning->gone[chain->first[other] + j];
 			if (gone && !side->loop)
 				continue;
@@ -99,11 +99,11 @@ static void open_side(const struct pruning *pruning, uint32_t node, uint32_t nea
 static enum status open_sides(struct pruning *pruning, uint32_t node)
 {
 	const struct shard_chain *chain = &pruning->network->chain;
-	size_t own = chain->first[node + 1] - chain->first[node], wanted = 0;
+	size_t own = chain_strategies(chain, node), wanted = 0;
 	FOR_ITEMS(item, &pruning->near, node) {
 		const struct chain_edge *edge = &chain->edge[item / 2];
 		uint32_t other = item % 2 == 0 ? edge->to : edge->from;
-		wanted += (2 * own + 1) * (chain->first[other + 1] - chain->first[other]);
+		wanted += (2 * own + 1) * (chain_strategies(chain, other));
 	}
 	if (wanted > pruning->rooms) {
 		mem_free(pruning->room);
@@ -230,7 +230,7 @@ static bool to_look_at(const struct pruning *pruning, uint32_t node)
 static void network_prune_drop(struct pruning *pruning, uint32_t node, uint32_t s)
 {
 	const struct shard_chain *chain = &pruning->network->chain;
-	uint32_t count = chain->first[node + 1] - chain->first[node];
+	uint32_t count = chain_strategies(chain, node);
 	pruning->gone[chain->first[node] + s] = true;
 	pruning->lost[node] = pruning->time;
 	pruning->dropped++;

@@ -104,7 +104,7 @@ static enum status add_reading(struct building *building, uint32_t *list, uint32
 	while (at != NONE && (building->reading[at].node != node || building->reading[at].delta != delta))
 		at = building->reading[at].next;
 	if (at == NONE) {
-		NEED(mem_reserve(&building->reading, &building->reading_room, building->readings + 1, sizeof *building->reading));
+		NEED(GROWN(building->reading, building->reading_room, building->readings + 1));
 		at = building->readings++;
 		building->reading[at] = (struct reading) { node, delta, 0, from, from, to, to, tensor, op,
 			operand_left(building->graph, tensor, op), *list };

@@ -107,26 +107,9 @@ static enum status solve_build(struct sharding_job *job, const struct sharding_a
 	return status;
 }
 
-/* How many edges an edge stands for, and how many pairs it has. */
-static uint32_t edge_times(const struct shard_chain *chain, const struct chain_edge *edge)
-{
-	uint32_t node = edge->from_where == CHAIN_EVERY ? edge->from : edge->to;
-	bool every = edge->from_where == CHAIN_EVERY || edge->to_where == CHAIN_EVERY;
-	return every ? chain->copies[chain->segment[node]] - edge->step : 1;
-}
-
 static size_t edge_pairs(const struct shard_chain *chain, const struct chain_edge *edge)
 {
-	return (size_t)(chain->first[edge->from + 1] - chain->first[edge->from]) *
-		(chain->first[edge->to + 1] - chain->first[edge->to]);
-}
-
-static int64_t solve_least_of(const int64_t *cost, size_t count)
-{
-	int64_t least = SHARD_FORBIDDEN;
-	FOR_SIZE(i, count)
-		least = smaller_of(cost[i], least);
-	return least;
+	return (size_t)chain_strategies(chain, edge->from) * chain_strategies(chain, edge->to);
 }
 
 /* A bound: the least of every node and edge. */
@@ -134,11 +117,11 @@ static int64_t least_costs(const struct shard_chain *chain)
 {
 	int64_t sum = 0;
 	FOR(node, chain->nodes)
-		sum += solve_least_of(chain->cost + chain->first[node], chain->first[node + 1] - chain->first[node])
-			* (chain->segment[node] == NONE ? 1 : chain->copies[chain->segment[node]]);
+		sum += least_of(chain->cost + chain->first[node], chain_strategies(chain, node), SHARD_FORBIDDEN) *
+			chain_copies(chain, node);
 	FOR(e, chain->edges)
-		sum += solve_least_of(chain->pair + chain->edge[e].table, edge_pairs(chain, &chain->edge[e])) *
-			edge_times(chain, &chain->edge[e]);
+		sum += least_of(chain->pair + chain->edge[e].table, edge_pairs(chain, &chain->edge[e]), SHARD_FORBIDDEN) *
+			chain_times(chain, &chain->edge[e]);
 	return sum;
 }
 

@@ -244,14 +244,6 @@ static uint32_t route_op(const struct tap *tap, uint32_t node)
 	return best;
 }
 
-static int64_t tap_times_of(const struct tap *tap, const struct chain_edge *edge)
-{
-	const struct shard_chain *chain = &tap->network.chain;
-	uint32_t node = edge->from_where == CHAIN_EVERY ? edge->from : edge->to;
-	bool every = edge->from_where == CHAIN_EVERY || edge->to_where == CHAIN_EVERY;
-	return every && chain->segment[node] != NONE ? (int64_t)chain->copies[chain->segment[node]] - edge->step : 1;
-}
-
 /* True where an op is the first of the update to read something that the backward pass wrote. */
 static bool first_reader(const struct tap *tap, uint32_t op)
 {
@@ -317,7 +309,7 @@ static int64_t route(struct tap *tap)
 			continue;
 		int64_t pair = chain->pair[edge->table + (size_t)tap->chosen[edge->from] * tap_choices_of(tap, edge->to) +
 			tap->chosen[edge->to]];
-		sum = pair >= SHARD_FORBIDDEN || sum >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : sum + pair * tap_times_of(tap, edge);
+		sum = pair >= SHARD_FORBIDDEN || sum >= SHARD_FORBIDDEN ? SHARD_FORBIDDEN : sum + pair * chain_times(chain, edge);
 	}
 	return sum;
 }

@@ -93,7 +93,7 @@ static enum status roofline_find(
 		int64_t bytes = 0;
 		TRY(op_local_time(graph, rules, machine, op, false, &time, &limit));
 		FOR(k, op_arguments(graph, op))
-			bytes += op_moves(machine, &work[op], graph, op, k) ? graph->tensor[op_argument(graph, op, k)].bytes : 0;
+			bytes += op_moves(machine, &work[op], graph, op, k) ? graph->tensor[graph_argument(graph, op, k)].bytes : 0;
 		/* What fused kernels leave of the traffic, as in op_work_time(). */
 		if (!work[op].update && !work[op].matrix && !work[op].cast && !work[op].routes && machine->fused > 0)
 			bytes = bytes / 1000 * machine->fused;

@@ -21,7 +21,7 @@ static struct updates update_of(const struct graph *graph, const struct machine 
 		if (graph->op[op].phase != PHASE_UPDATE)
 			continue;
 		for (uint32_t k = 0; k < op_arguments(graph, op); k++)
-			sum.bytes += op_moves(machine, &work[op], graph, op, k) ? graph->tensor[op_argument(graph, op, k)].bytes : 0;
+			sum.bytes += op_moves(machine, &work[op], graph, op, k) ? graph->tensor[graph_argument(graph, op, k)].bytes : 0;
 		enum machine_limit limit;
 		cr_assert_eq(op_local_time(graph, test_rules(), machine, op, false, &time, &limit), OK);
 		sum.time += time;

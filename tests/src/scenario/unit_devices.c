@@ -263,7 +263,7 @@ Test(devices, experts_products_reach_what_one_of_them_does)
 		cr_assert_eq(op_local_time(graph, rules, &machine, op, false, &time, &limit), OK);
 		cr_expect_eq(op_share_time(&units, &mesh, work, &machine, op, whole), time, "%s", graph->op[op].name);
 		for (uint32_t k = 0; k < op_arguments(graph, op); k++)
-			bytes += graph->tensor[op_argument(graph, op, k)].bytes;
+			bytes += graph->tensor[graph_argument(graph, op, k)].bytes;
 		if (work->routes) {
 			moves++;
 			cr_expect_gt(time, machine_time(&machine, false, (enum machine_format)work->format, 0, 1, bytes, &limit));
