@@ -632,6 +632,7 @@ enum status recompute_least(struct recompute_solver *solver, const struct recomp
 		int64_t cap = low + (plan->peak - low) / 2;
 		uint64_t begin = control->ticks;
 		status = recompute_solve(solver, cap, &look, control, &other);
+		cap = other.impossible ? LARGER(cap, other.certificate.bytes - 1) : cap;
 		low = other.extra == INT64_MAX ? cap : low;
 		proved = other.impossible ? cap : proved;
 		keep_lower(plan, &other);

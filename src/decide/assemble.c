@@ -254,27 +254,39 @@ static bool assemble_is_free(const struct scenario *scenario)
 	return order == ORDER_BEST || order == ORDER_AUTO;
 }
 
-/* What PyTorch's allocator doesn't hold though its peak does: an order that it holds. */
+/* What PyTorch's allocator doesn't hold though its peak does: an order that it holds. The store has it, or that there
+ * is none: rounds come back to a graph. */
 static void add_held(const struct planning *planning, const struct plan *plan, struct shortlist *list)
 {
 	const struct scenario *scenario = planning->scenario;
-	bool holds = false;
+	struct stage_context *stage = planning->stage;
+	uint32_t ops = plan->graph->ops;
 	if (plan->allocator == ALLOCATOR_PLAN || plan->sharded || plan->pipelined || !plan_is_over(plan) ||
-		plan_peak(plan) > scenario_budget(scenario) || !assemble_is_free(scenario) || !step_runs("recompute.segments") ||
-		planning->stage->unheld == plan->graph->fingerprint + planning->state_first)
+		plan_peak(plan) > scenario_budget(scenario) || !assemble_is_free(scenario) || !step_runs("recompute.segments"))
 		return;
-	struct ordered *quick = stage_order(planning->stage, plan->graph, scenario, true, planning->error);
-	HELD uint32_t *MAKE(order, plan->graph->ops);
-	const uint32_t *start[] = { plan->ordered->result.order, plan->ordered->problem.program,
-		quick ? quick->result.order : NULL };
-	if (quick && (!order || segments_order(plan->ordered, plan->laid_out, scenario, planning->state_first, start,
-			COUNT_OF(start), order, &holds) != OK))
+	struct key key = key_of("an order by segments");
+	key_add(&key, plan->graph->fingerprint + planning->state_first);
+	key_add_scenario(&key, scenario);
+	HELD uint32_t *MAKE(order, ops + 1);    /* and whether it holds */
+	if (order && store_find_blob(stage->store, key.half, order, (ops + 1) * sizeof *order) == 0) {
+		OWN(ordered) *quick = stage_order(stage, plan->graph, scenario, true, planning->error);
+		const uint32_t *start[] = { plan->ordered->result.order, plan->ordered->problem.program,
+			quick ? quick->result.order : NULL };
+		bool holds = false;
+		if (!quick)
+			return;
+		if (segments_order(plan->ordered, plan->laid_out, scenario, planning->state_first, start, COUNT_OF(start), order,
+				&holds) != OK) {
+			fail_memory(planning->error);
+			return;
+		}
+		order[ops] = holds;
+		store_keep_blob(stage->store, key.half, order, (ops + 1) * sizeof *order);
+	}
+	if (!order)
 		fail_memory(planning->error);
-	if (holds)
+	else if (order[ops])
 		shortlist_add(list, plan_reordered(planning, plan, order, "by segments"));
-	else
-		planning->stage->unheld = plan->graph->fingerprint + planning->state_first;
-	ordered_release(quick);
 }
 
 /* Order and layout of a transformed graph, or of another pipeline rank's, in all orders that may be taken. */

@@ -4,8 +4,9 @@
  * goes right before: so where an allocation fails, ops before it change places until it doesn't. */
 #include "stages.h"
 
-#define TRIES 4000
-#define IDLE 800           /* tries that bring nothing */
+#define TRIES 1600
+#define IDLE 800           /* tries that bring nothing, */
+#define FIRST_IDLE 200     /* and before the first that does */
 #define NEAR 150           /* positions before the failing one: most moves begin there */
 #define REACH 12           /* positions that an op moves at most */
 #define MOVES 4            /* of a try at most */
@@ -71,7 +72,8 @@ static void segments_move(struct segments *segments, uint32_t near)
 static enum status segments_climb(struct segments *segments, uint32_t *order, int64_t *breaks)
 {
 	uint32_t ops = segments->ordered.problem.ops;
-	for (uint32_t n = 0, idle = 0; n < TRIES && idle < IDLE && *breaks > 0 && *breaks < INT64_MAX; n++, idle++) {
+	for (uint32_t n = 0, idle = IDLE - FIRST_IDLE; n < TRIES && idle < IDLE && *breaks > 0 && *breaks < INT64_MAX;
+		n++, idle++) {
 		int64_t comes = 0;
 		COPY(segments->next, order, ops);
 		for (uint32_t moves = 1 + random_below(&segments->random, MOVES); moves > 0; moves--)

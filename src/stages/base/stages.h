@@ -65,7 +65,6 @@ struct stage_context {
 	size_t forgets;                     /* larger results of a candidate that is no better aren't kept */
 	bool only_stored;                   /* a result that is not in the store: NULL with status LIMIT */
 	bool any;                           /* any plan that fits will do */
-	uint64_t unheld;                    /* the graph, and how, that no order was found for which PyTorch's segments hold */
 	bool order_reused, layout_reused;   /* set when the stage's result came from the store */
 };
 
