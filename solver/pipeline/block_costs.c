@@ -734,12 +734,16 @@ static void add_update(struct costing *costing, uint32_t op, uint32_t parameter)
 		bytes += op_moves(costing->machine, work, graph, op, k) ? graph->tensor[graph_argument(graph, op, k)].bytes : 0;
 	double share = (double)costing->bytes[parameter] / (double)whole;
 	int64_t beside = 0;
-	FOR_ITEMS(s, &graph->touches, op)
+	bool unscales = !work->view;
+	FOR_ITEMS(s, &graph->touches, op) {
 		beside += graph->storage[s].persistent || costing->work->gradient[s] ? 0 : graph->storage[s].bytes;
+		unscales &= costing->work->gradient[s] || tensor_elements(&graph->tensor[graph->storage[s].root]) < 2;
+	}
 	costing->cost[home].update_transient = larger_of(
 		costing->cost[home].update_transient, (int64_t)((double)beside * share));
 	int64_t *time = costing->cost[home].update[block_costs_class_of(costing, graph->storage[parameter].root)];
 	const int64_t *times = update_times_of(costing, work, bytes, share);
+	costing->cost[home].unscaled += unscales ? times[0] : 0;
 	for (int i = 0; i < UPDATE_SHARES && !work->view; i++)
 		time[i] += times[i];
 }

@@ -58,6 +58,7 @@ struct block_cost {
 	int64_t
 		matrices; /* bytes of weights of products that are read here first, one of a stack, the vocabulary's left out */
 	int64_t update[STATE_CLASSES][UPDATE_SHARES]; /* picoseconds of the update of parameters that are read here first */
+	int64_t unscaled;                /* of update on a whole share, what touches gradients alone */
 	struct block_reads forward_reads, backward_reads;
 	uint32_t parameters[STATE_CLASSES]; /* how many are read here first */
 	struct block_states states;      /* of parameters that are read here first */

@@ -451,8 +451,8 @@ static enum status pieces_find(const struct config_model *model, const struct co
 			pieces->forward[k] += term->forward;
 			pieces->backward[k] += term->backward + configuration_beside(config, term);
 			pieces->weight[k] += term->cost->weight;
-			pieces->forward_link[k] += term->cost->forward_link;
-			pieces->backward_link[k] += term->cost->backward_link;
+			pieces->forward_link[k] += term->cost->forward_link + term->forward - term->cost->forward;
+			pieces->backward_link[k] += term->cost->backward_link + term->backward - term->cost->backward;
 		}
 		pieces->forward_link[k] -= dispatch_lost(
 			held, pieces->forward[k] - pieces->forward_link[k], pieces->forward_link[k]);
@@ -463,6 +463,7 @@ static enum status pieces_find(const struct config_model *model, const struct co
 	FOR(rank, config->pp) {
 		int64_t each = config_exposed_each(model, config, first, rank);
 		pieces->backward[config_piece(config, rank, 0)] += each;
+		pieces->backward_link[config_piece(config, rank, 0)] += each;
 		pieces->each = larger_of(pieces->each, each);
 	}
 	return OK;
@@ -630,11 +631,13 @@ static void config_term_find(const struct config_model *model, const struct conf
 		configuration_add_states(config, &cost->vectors, -1, &term->states);
 	if (cost->shared_with != NONE)
 		configuration_add_states(config, &cost->shared, 1, &term->shared);
+	int64_t whole = 0;
 	FOR(class, STATE_CLASSES) {
 		uint32_t shards = config_shards(config, class);
 		int64_t parameter = cost->states.parameter[class], uncast = cost->states.uncast[class],
 				flat = cost->states.gradient[class], wide = config_share(flat, shards);
 		term->update += shared_update(cost->update[class], config->zero >= 1 ? shards : 1);
+		whole += cost->update[class][0];
 		term->waiting += config_one_device(config) ? uncast : config->zero >= 2 ? wide : flat;
 		if (!terms->units || shards == 1)
 			continue;
@@ -645,6 +648,7 @@ static void config_term_find(const struct config_model *model, const struct conf
 			term->states.optimizer -= wide;
 		}
 	}
+	term->unscaled = whole > 0 ? (int64_t)((double)term->update * ((double)cost->unscaled / (double)whole)) : 0;
 }
 
 void config_terms_find(const struct config_model *model, const struct config *config, const struct overheads *overheads,

@@ -88,6 +88,7 @@ struct block_term {
 	uint32_t shared_with;
 	int64_t forward, backward; /* picoseconds, with what is reduced across; backward: as of a pass in one part */
 	int64_t link, send, update; /* of both passes the collectives inside; of what goes to the next block; of the update */
+	int64_t unscaled;           /* of the update what waits for no other gradient */
 	int64_t gathered, waiting, updating;  /* bytes: gathered parameters; gradients until the update; an op of that */
 	int64_t flat;                /* bytes of gradients that a unit reduces at once */
 	int64_t working[2];       /* the most that the backward pass works with, without gradients of weights: [1] */

@@ -160,7 +160,7 @@ int64_t config_exposed_each(
 int64_t config_exposed_time(const struct config_model *model, const struct config *config,
 	const struct overheads *overheads, int64_t update, const uint32_t *first, uint32_t rank)
 {
-	int64_t forward = 0, before = 0, after = 0,
+	int64_t forward = 0, before = 0, after = 0, unscaled = 0,
 			passes = config->zero == 0 ? exposed_passes(model, config, first, rank) : 0;
 	FOR(chunk, config->chunks)
 		FOR_SPAN(b, first, config_piece(config, rank, chunk)) {
@@ -168,8 +168,12 @@ int64_t config_exposed_time(const struct config_model *model, const struct confi
 			forward += term->cost->forward - term->cost->forward_link;
 			before += config->zero == 1 ? term->traffic.once : 0;
 			after += term->traffic.updated;
+			unscaled += term->unscaled;
 		}
 	after = larger_of(0, after - forward / 1000 * overheads->updated);
+	/* what each gradient of one pass is unscaled for goes on beside the reduction of the others */
+	if (model->joint && !config_sums_gradients(config))
+		passes = larger_of(0, passes - unscaled);
 	return passes +
 		(model->joint ? before + larger_of(0, after - update) : larger_of(0, before + after - update));
 }
