@@ -176,20 +176,11 @@ static uint32_t most_promising(const struct cutting *cutting)
 	return best;
 }
 
-/* The best order with the cut's state before op and everything else behind it: what it has at other ops, too, bounds
- * their cuts. */
+/* What the best order has behind the cut at other ops, too, bounds their cuts. */
 static void note_cut(struct cutting *cutting, uint32_t op)
 {
 	struct order_job *job = cutting->job;
-	const bool *inside = cutting->cut->flow.reached;
-	uint32_t count = 0;
-	for (int side = 1; side >= 0; side--) {
-		FOR(i, job->model.ops)
-			if (job->order[i] != op && inside[job->order[i]] == side)
-				cutting->order[count++] = job->order[i];
-		if (side)
-			cutting->order[count++] = op;
-	}
+	order_cut_split(cutting->cut, job->order, op, cutting->order);
 	note_order(cutting, cutting->order);
 	/* Other strategies ask for an order of their own. */
 	if (job->options->strategy == ORDER_BEST || job->options->strategy == ORDER_FAST)

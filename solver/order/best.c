@@ -19,7 +19,8 @@
 struct closing {
 	struct order_job *job;
 	struct order_cut cut;
-	bool shaved;
+	bool shaved;                   /* all pairs were tried */
+	int64_t shaved_peak;           /* the best when a few were */
 };
 
 /* ---- where to begin ---- */
@@ -143,8 +144,15 @@ static bool best_closes(const struct order_job *job)
 
 static enum status best_shave(struct closing *closing)
 {
+	TRY(order_run_shaving(closing->job, false));
+	closing->shaved_peak = closing->job->peak;
+	return OK;
+}
+
+static enum status shave_all(struct closing *closing)
+{
 	closing->shaved = true;
-	return order_run_shaving(closing->job);
+	return order_run_shaving(closing->job, true);
 }
 
 static enum status best_series(struct closing *closing)
@@ -189,12 +197,27 @@ static const struct step {
 	{ "order.cuts", NULL, run_cuts },
 	{ "order.roam", NULL, run_roam },
 	{ "order.series", best_closes, best_series },
-	{ "order.repair", NULL, improve_two },
 	{ "order.shave", best_closes, best_shave },
+	{ "order.repair", NULL, improve_two },
+	{ "order.shave-all", best_closes, shave_all },
 	{ "order.search", best_closes, search_briefly },
 	{ "order.repair-more", best_closes, improve_all },
 	{ "order.search-more", best_closes, search_longer },
 };
+
+/* A hurried run ends before what proves: where hardly anything is open, or the order has changed, that is worth a
+ * little more. */
+static enum status shave_at_end(struct closing *closing)
+{
+	struct order_job *job = closing->job;
+	bool near = job->peak - job->bound <= (job->peak - job->problem->base) / CLOSE;
+	job->control.limit = job->control.ticks + job->effort / MORE;
+	if (near && !closing->shaved && step_runs("order.shave-all"))
+		TRY(shave_all(closing));
+	else if (job->peak < closing->shaved_peak)
+		TRY(best_shave(closing));
+	return LIMIT;
+}
 
 enum status order_run_best(struct order_job *job)
 {
@@ -203,12 +226,8 @@ enum status order_run_best(struct order_job *job)
 	for (size_t i = 0; i < COUNT_OF(steps) && status == OK && !order_job_done(job); i++)
 		if ((!steps[i].helps || steps[i].helps(job)) && step_runs(steps[i].name))
 			status = steps[i].run(&closing);
-	/* A hurried run ends before what proves: where hardly anything is open, that is worth a little more. */
-	bool near = job->peak - job->bound <= (job->peak - job->problem->base) / CLOSE;
-	if (status == LIMIT && job->effort > 0 && !closing.shaved && near && best_closes(job) && step_runs("order.shave")) {
-		job->control.limit = job->control.ticks + job->effort / MORE;
-		status = order_run_shaving(job);
-	}
+	if (status == LIMIT && job->effort > 0 && best_closes(job))
+		status = shave_at_end(&closing);
 	order_cut_free(&closing.cut);
 	return status == OK && !order_job_done(job) ? LIMIT : status;
 }

@@ -201,6 +201,21 @@ enum status order_cut_at(struct order_cut *cut, uint32_t op, const uint32_t *pos
 	return status;
 }
 
+uint32_t order_cut_split(const struct order_cut *cut, const uint32_t *order, uint32_t op, uint32_t *split)
+{
+	const bool *inside = cut->flow.reached;
+	uint32_t place = 0;
+	FOR(i, cut->problem->ops)
+		if (inside[order[i]])
+			split[place++] = order[i];
+	uint32_t count = place;
+	split[count++] = op;
+	FOR(i, cut->problem->ops)
+		if (!inside[order[i]] && order[i] != op)
+			split[count++] = order[i];
+	return place;
+}
+
 /* ---- the certificate ---- */
 
 static void add_certificate_arc(

@@ -32,5 +32,9 @@ void order_cut_free(struct order_cut *cut);
 enum status order_cut_at(struct order_cut *cut, uint32_t op, const uint32_t *position, uint32_t distance,
 	struct control *control, int64_t *bytes);
 
+/* split [ops]: an order with the state of the last cut, at op, before op and everything else behind it, each as they
+ * stand. Returns op's place. O(ops). */
+uint32_t order_cut_split(const struct order_cut *cut, const uint32_t *order, uint32_t op, uint32_t *split);
+
 /* The certificate of the last cut, which must have been made without prices and positions. */
 enum status order_cut_certificate(const struct order_cut *cut, uint32_t op, struct order_certificate *certificate);

@@ -141,11 +141,12 @@ enum status order_run_series(struct order_job *job);
 
 /* shave: precedences that every order within a threshold keeps, and the bound that follows. */
 
-/* Raises the bound of the run by precedence shaving, first to the best peak, else by halving what is left. Spends
- * half of the effort at most. OK, also where nothing was gained; CANCELLED; NO_MEMORY. Memory O(problem + edges);
- * time O(ops) maximum flows a pass, and one short augmentation for each pair of an op and another one that it leaves
- * free. */
-enum status order_run_shaving(struct order_job *job);
+/* Raises the bound of the run by precedence shaving, first to the best peak, else by halving what is left. all: tries
+ * all pairs of ops and spends half of the effort at most; else those that keep ops at the peak from their cheapest
+ * states, an eighth of the effort at most, and offers the orders seen on the way. OK, also where nothing was gained;
+ * CANCELLED; NO_MEMORY. Memory O(problem + edges); time O(ops) maximum flows a pass, and one short augmentation for
+ * each pair. */
+enum status order_run_shaving(struct order_job *job, bool all);
 
 /* tournament: the best ready op among those whose need fits. */
 

@@ -62,23 +62,9 @@ static uint32_t pick_peak(struct repair *repair, bool any)
 			return repair->order[at];
 }
 
-/* The current order with the state of the last cut before op and everything else behind it. */
-static void reorder(struct repair *repair, uint32_t op)
-{
-	const bool *inside = repair->cut->flow.reached;
-	uint32_t ops = repair->job->model.ops, count = 0;
-	FOR(i, ops)
-		if (inside[repair->order[i]])
-			repair->trial[count++] = repair->order[i];
-	repair->trial[count++] = op;
-	FOR(i, ops)
-		if (!inside[repair->order[i]] && repair->order[i] != op)
-			repair->trial[count++] = repair->order[i];
-}
-
 static void try_last_cut(struct repair *repair, uint32_t op, bool first)
 {
-	reorder(repair, op);
+	order_cut_split(repair->cut, repair->order, op, repair->trial);
 	struct quality quality = order_repair_measure(repair, repair->trial);
 	if (!first && !order_repair_better(quality, repair->chosen))
 		return;
