@@ -275,9 +275,10 @@ static void add_held(const struct planning *planning, const struct plan *plan, s
 		bool holds = false;
 		if (!quick)
 			return;
-		if (segments_order(plan->ordered, plan->laid_out, scenario, planning->state_first, start, COUNT_OF(start), order,
-				&holds) != OK) {
-			fail_memory(planning->error);
+		enum status status = segments_order(plan->ordered, plan->laid_out, scenario, planning->state_first, start,
+			COUNT_OF(start), stage->control, order, &holds);
+		if (status != OK) {
+			fail_status(planning->error, status);
 			return;
 		}
 		order[ops] = holds;

@@ -68,13 +68,15 @@ static void segments_move(struct segments *segments, uint32_t near)
 	order[to] = op;
 }
 
-/* From an order that breaks to one that holds, or breaks later. */
-static enum status segments_climb(struct segments *segments, uint32_t *order, int64_t *breaks)
+/* From an order that breaks to one that holds, or breaks later. OK, NO_MEMORY or CANCELLED. */
+static enum status segments_climb(
+	struct segments *segments, const struct control *control, uint32_t *order, int64_t *breaks)
 {
 	uint32_t ops = segments->ordered.problem.ops;
 	for (uint32_t n = 0, idle = IDLE - FIRST_IDLE; n < TRIES && idle < IDLE && *breaks > 0 && *breaks < INT64_MAX;
 		n++, idle++) {
 		int64_t comes = 0;
+		TRY(control_status(control) == CANCELLED ? CANCELLED : OK);
 		COPY(segments->next, order, ops);
 		for (uint32_t moves = 1 + random_below(&segments->random, MOVES); moves > 0; moves--)
 			segments_move(segments, (uint32_t)(*breaks % ops));
@@ -88,8 +90,8 @@ static enum status segments_climb(struct segments *segments, uint32_t *order, in
 }
 
 enum status segments_order(const struct ordered *ordered, const struct laid_out *laid_out,
-	const struct scenario *scenario, bool state_first, const uint32_t *const *start, uint32_t count, uint32_t *order,
-	bool *holds)
+	const struct scenario *scenario, bool state_first, const uint32_t *const *start, uint32_t count,
+	const struct control *control, uint32_t *order, bool *holds)
 {
 	struct segments segments = { .ordered = *ordered, .laid_out = *laid_out, .scenario = scenario,
 		.state_first = state_first, .random = 1 };
@@ -110,7 +112,7 @@ enum status segments_order(const struct ordered *ordered, const struct laid_out 
 			COPY(order, start[i], ops);
 		most = LARGER(most, breaks);
 	}
-	status = status == OK ? segments_climb(&segments, order, &most) : status;
+	status = status == OK ? segments_climb(&segments, control, order, &most) : status;
 	*holds = status == OK && most == INT64_MAX;
 	arena_free(arena);
 	return status;

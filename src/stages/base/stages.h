@@ -108,11 +108,11 @@ enum status allocator_needs(const struct ordered *ordered, const struct laid_out
 /* segments: orders that hold there. */
 
 /* Of orders (count of them, each [ops], laid_out of the first) one that holds within the memory cap in PyTorch's
- * allocator, or what moves of single ops lead to from the one that holds the longest. order: [ops]; *holds: it does. OK
- * or NO_MEMORY. Some thousand simulations at most. */
+ * allocator, or what moves of single ops lead to from the one that holds the longest. order: [ops]; *holds: it does.
+ * OK, NO_MEMORY or CANCELLED. Some thousand simulations at most. */
 enum status segments_order(const struct ordered *ordered, const struct laid_out *laid_out,
-	const struct scenario *scenario, bool state_first, const uint32_t *const *start, uint32_t count, uint32_t *order,
-	bool *holds);
+	const struct scenario *scenario, bool state_first, const uint32_t *const *start, uint32_t count,
+	const struct control *control, uint32_t *order, bool *holds);
 
 /* group_pins: contiguous groups: `pin tensor A behind B`. */
 
