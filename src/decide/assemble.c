@@ -104,9 +104,9 @@ static struct plan *assemble(const struct planning *planning, struct transformed
 	return plan;
 }
 
-struct plan *plan_so_far(const struct planning *planning, struct transformed *transformed, const struct plan *plan)
+struct plan *plan_so_far(const struct planning *planning, const struct plan *plan)
 {
-	struct plan *again = assemble(planning, transformed, plan->ordered, plan->laid_out);
+	struct plan *again = assemble(planning, plan->transformed, plan->ordered, plan->laid_out);
 	if (again) {
 		again->fit_margin = plan->fit_margin;
 		memcpy(again->run, plan->run, sizeof plan->run);
@@ -164,7 +164,8 @@ static void add_program(const struct planning *planning, const struct plan *plan
 static int64_t add_orders(const struct planning *planning, const struct plan *plan, const struct overlap_climb *climb,
 	bool limited, struct shortlist *list, bool *any)
 {
-	int64_t budget = scenario_budget(&plan->scenario), over = 0, time = INT64_MAX, peak = INT64_MAX;
+	int64_t budget = scenario_budget(&plan->scenario), over = 0, peak = INT64_MAX,
+			time = list->lead > 0 ? list->lead : INT64_MAX;
 	*any = false;
 	for (uint32_t i = climb->count; i-- > 0 && is_as_fast(climb->found[i].time, time) && planning->error->status == OK;) {
 		const struct overlap_result *found = &climb->found[i];

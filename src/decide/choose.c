@@ -10,12 +10,6 @@
 #define SEEN_MOST 3
 #define RACE_OPS 1000       /* of a device's graph: of smaller ones all candidates are planned at once */
 
-/* What a looker-on was shown before all candidates, one of which it is: nothing of it is made again. */
-struct soon {
-	struct plan *quick, *fast;  /* by heuristics, and in the order that a few passes find; or NULL */
-	int64_t glance;             /* and the step in that */
-};
-
 struct choosing {
 	const struct planning *planning;
 	const struct plan *rival;   /* of another schedule, which only a better plan is worth planning against; or NULL */
@@ -28,7 +22,6 @@ struct choosing {
 	bool races;                 /* auto: it was looked at alone, as all others are first */
 	const struct plan *led;     /* the leader that was told last, */
 	struct outcome told;        /* and what it comes to, as what is told only gets better */
-	struct soon soon;
 	bool capped;                /* auto, which found the first without the cap */
 	struct sharded *seen[SEEN_MOST]; /* auto: results whose rivals were compared already, each kept alive */
 	uint32_t seens;
@@ -41,13 +34,6 @@ static void choose_tell(struct choosing *choosing, const struct plan *best)
 		return;
 	choosing->told = outcome;
 	planner_lead(choosing->planning, best);
-}
-
-static void soon_drop(struct soon *soon)
-{
-	plan_release(soon->quick);
-	plan_release(soon->fast);
-	*soon = (struct soon) { 0 };
 }
 
 /* After a candidate: whether another one may follow. One that came to nothing leaves the others, but for what ends
@@ -110,34 +96,6 @@ static bool choose_trails(const struct look *look, int64_t time)
 		look->glance - time > time / SLOW_PART;
 }
 
-/* plan_transformed() by heuristics and plan_glance(), which what was shown has already. */
-static bool soon_is(const struct choosing *choosing, const struct transformed *transformed)
-{
-	const struct plan *quick = choosing->soon.quick;
-	return quick && quick->transformed->graph->fingerprint == transformed->graph->fingerprint;
-}
-
-static struct plan *choose_quick(
-	const struct choosing *choosing, struct transformed *transformed, const struct plan_wish *wish)
-{
-	return soon_is(choosing, transformed) ? plan_so_far(choosing->planning, transformed, choosing->soon.quick)
-		: plan_transformed(choosing->planning, transformed, wish, true);
-}
-
-static int64_t choose_glance(
-	const struct choosing *choosing, const struct plan *quick, int64_t lead, struct shortlist *list)
-{
-	const struct soon *soon = &choosing->soon;
-	if (!soon_is(choosing, quick->transformed))
-		return plan_glance(choosing->planning, quick, lead, list);
-	struct plan *fast = soon->fast && soon->glance < lead
-		? plan_so_far(choosing->planning, quick->transformed, soon->fast) : NULL;
-	if (fast)
-		fast->complete = true;
-	shortlist_add(list, fast);
-	return soon->glance;
-}
-
 /* The same: as it is far above the cap, too, and of accumulated microbatches by the time itself. What a few passes find
  * is a candidate where it is the best so far. */
 static bool choose_is_behind(struct choosing *choosing, const struct plan *best, struct look *look)
@@ -151,7 +109,7 @@ static bool choose_is_behind(struct choosing *choosing, const struct plan *best,
 	if (!is_as_fast(plan_step_time(quick), time) && quick->time && (!once || plan_time_bound(quick->time) != OK))
 		return true;
 	if (once && scenario_seeks_time(planning->scenario) && !choose_trails(look, time))
-		look->glance = choose_glance(choosing, quick, time, choosing->automatic ? &choosing->list : NULL);
+		look->glance = plan_glance(planning, quick, time, choosing->automatic ? &choosing->list : NULL);
 	return choose_trails(look, time);     /* the best so far may be gone: a faster one took its place */
 }
 
@@ -174,11 +132,13 @@ static bool choose_has_chance(struct choosing *choosing, bool sure, struct look 
 	bool by_time = choosing->automatic && !plan_is_over(best), huge = transformed && choose_is_huge(choosing, transformed),
 		 open = transformed && !(by_time ? choose_is_slower(planning, best, transformed)
 			: huge && bytes_are_far(transformed->sharded->cost.usage, plan_needs(best)));
-	look->quick = open && (by_time || !huge) ? choose_quick(choosing, transformed, &look->wish) : NULL;
+	look->quick = open && (by_time || !huge) ? plan_transformed(planning, transformed, &look->wish, true) : NULL;
 	choosing->compared++;
-	return look->quick ? (by_time ? !choose_is_behind(choosing, best, look)
-		: sure || plan_needs(look->quick) <= plan_needs(best) + plan_needs(best) / 100 * NEAR_PERCENT)
-		: open && planning->error->status == OK;
+	if (!look->quick)
+		return open && planning->error->status == OK;
+	return by_time ? !choose_is_behind(choosing, best, look)
+		: plan_bound(look->quick) <= plan_needs(best) &&
+			(sure || plan_needs(look->quick) <= plan_needs(best) + plan_needs(best) / 100 * NEAR_PERCENT);
 }
 
 /* Looks at a wish: whether it has a chance against the best so far; else nothing large stays in the store. sure: only
@@ -200,7 +160,10 @@ static void choose_complete(struct choosing *choosing, struct look *look)
 {
 	const struct planning *planning = choosing->planning;
 	struct shortlist own = { .goal = choosing->list.goal };
-	struct outcome had = plan_outcome(choose_leader(choosing)), came = had;
+	const struct plan *leader = choose_leader(choosing);
+	struct outcome had = plan_outcome(leader), came = had;
+	if (choosing->automatic && !plan_is_over(leader) && scenario_accumulation(planning->scenario) == 1)
+		own.lead = had.time;
 	plan_each_order(planning, look->transformed, &look->wish, false, &own);
 	if (look->quick && choosing->automatic) {
 		look->quick->complete = true;    /* as a candidate: nothing better of it follows */
@@ -463,28 +426,27 @@ static bool choose_may_race(const struct transformed *transformed)
 	return transformed && transformed->graph->ops > RACE_OPS && transformed->graph->ops <= HUGE_OPS;
 }
 
-/* Shows whoever looks on what one of the quick searches finds, where it keeps the cap. What goes wrong is forgotten. */
-static void choose_show_soon(struct choosing *choosing)
+/* Shows whoever looks on what one of the quick searches finds, where it keeps the cap: a candidate. What goes wrong is
+ * forgotten. A new reference, or NULL. */
+static struct transformed *choose_show_soon(struct choosing *choosing)
 {
 	const struct planning *planning = choosing->planning;
 	struct plan_wish wish = first_wish(planning->scenario);
-	struct soon *soon = &choosing->soon;
-	struct shortlist fast = { .goal = choosing->list.goal };
-	const struct plan *best = NULL;
+	struct shortlist list = { .goal = choosing->list.goal };
 	wish.rivals = RIVALS_SOON;
-	OWN(transformed) *transformed = stage_transform(
+	struct transformed *transformed = stage_transform(
 		planning->stage, planning->input, planning->scenario, &wish, false, planning->error);
-	soon->quick = choose_may_race(transformed) ? plan_transformed(planning, transformed, &wish, true) : NULL;
-	if (soon->quick) {
-		soon->glance = plan_glance(planning, soon->quick, INT64_MAX, &fast);
-		soon->fast = shortlist_take(&fast);
-		best = soon->fast && soon->glance < plan_step_time(soon->quick) ? soon->fast : soon->quick;
+	OWN(plan) *quick = choose_may_race(transformed) ? plan_transformed(planning, transformed, &wish, true) : NULL;
+	if (quick) {
+		plan_glance(planning, quick, plan_step_time(quick), &list);
+		shortlist_add(&list, plan_retain(quick));
 	}
-	if (planning->error->status != OK)
-		soon_drop(soon);
-	else if (best && !plan_is_over(best))
+	const struct plan *best = shortlist_leader(&list);
+	if (best && !plan_is_over(best) && planning->error->status == OK)
 		choose_tell(choosing, best);
+	shortlist_drop(&list);
 	error_set(planning->error, OK);
+	return transformed;
 }
 
 /* The first plan of all. Auto's of a large step that keeps the cap is what a few passes find: what else there is
@@ -497,18 +459,17 @@ static struct plan *choose_begin(struct choosing *choosing)
 	struct shortlist own = { .goal = choosing->list.goal };
 	bool may = choosing->automatic && !scenario_cuts(scenario) && scenario_seeks_time(scenario) &&
 		scenario_accumulation(scenario) == 1 && (starts_without_cap(scenario) || choosing->list.goal.limit < 0);
-	if (may && planner_is_watched(planning))
-		choose_show_soon(choosing);
-	wish.soon = choosing->soon.quick ? choosing->soon.quick->sharded : NULL;
+	OWN(transformed) *soon = may && planner_is_watched(planning) ? choose_show_soon(choosing) : NULL;
+	wish.soon = soon ? soon->sharded : NULL;
 	OWN(transformed) *transformed = stage_transform(
 		planning->stage, planning->input, scenario, &wish, false, planning->error);
-	OWN(plan) *quick = may && choose_may_race(transformed) ? choose_quick(choosing, transformed, &wish) : NULL;
+	OWN(plan) *quick = may && choose_may_race(transformed) ? plan_transformed(planning, transformed, &wish, true) : NULL;
 	choosing->races = quick && !plan_is_over(quick);
 	if (!choosing->races)
 		return transformed && planning->error->status == OK ? plan_transformed(planning, transformed, &wish, false) : NULL;
 	quick->complete = true;
 	shortlist_add(&own, plan_retain(quick));
-	choose_glance(choosing, quick, plan_step_time(quick), &own);
+	plan_glance(planning, quick, plan_step_time(quick), &own);
 	return shortlist_take(&own);
 }
 
@@ -529,7 +490,6 @@ struct plan *choose_plan(const struct planning *planning, const struct plan *riv
 	FOR(i, choosing.seens)
 		sharded_release(choosing.seen[i]);
 	plan_release(first);
-	soon_drop(&choosing.soon);
 	return plan;
 }
 

@@ -40,6 +40,7 @@ struct outcome plan_outcome(const struct plan *plan);
  * which they came, but for equal ones: the first. */
 struct shortlist {
 	struct goal goal;
+	int64_t lead;               /* picoseconds: orders of slower steps needn't be laid out; 0: any may be taken */
 	uint32_t plans;
 	struct plan *plan[32];      /* owned; more than any search finds */
 };
@@ -98,9 +99,8 @@ struct plan *plan_once(const struct planning *planning, const struct plan_wish *
 /* Picoseconds of a step in an order that a few passes find, mostly within 3 % of what a search comes to; -1: none, or
  * the error's status. What is below lead is added to a list, which may be NULL. */
 int64_t plan_glance(const struct planning *planning, const struct plan *plan, int64_t lead, struct shortlist *list);
-/* Another plan of the same order and layout, not complete, of another result that has an equal graph: for whoever looks
- * on while plans are compared. NULL: no memory. */
-struct plan *plan_so_far(const struct planning *planning, struct transformed *transformed, const struct plan *plan);
+/* Another plan of the same results, for whoever looks on while it is compared: not complete. NULL: no memory. */
+struct plan *plan_so_far(const struct planning *planning, const struct plan *plan);
 /* What the plan that was chosen says besides: the step in the program's order, and where orders for time were sought
  * the bound on the step. OK or NO_MEMORY. O(plan). */
 enum status plan_finish(struct plan *plan, const struct rules *rules);

@@ -73,7 +73,7 @@ void planner_lead(const struct planning *planning, const struct plan *best)
 {
 	struct planner *planner = planning->planner;
 	struct plan *plan = planner_is_watched(planning) && !best->pipelined
-		? plan_so_far(planning, best->transformed, best) : NULL;
+		? plan_so_far(planning, best) : NULL;
 	if (!plan || plan_finish(plan, planner->rules) != OK) {
 		plan_release(plan);
 		return;
