@@ -171,9 +171,11 @@ int64_t config_exposed_time(const struct config_model *model, const struct confi
 			unscaled += term->unscaled;
 		}
 	after = larger_of(0, after - forward / 1000 * overheads->updated);
-	/* what each gradient of one pass is unscaled for goes on beside the reduction of the others */
-	if (model->joint && !config_sums_gradients(config))
-		passes = larger_of(0, passes - unscaled);
+	/* What each gradient of one pass is unscaled for goes on beside the reduction of the others. So do updates, for the
+	 * first of which the last gradient goes before what still waits. */
+	if (!config_sums_gradients(config))
+		passes = model->joint ? larger_of(0, passes - unscaled)
+			: larger_of(smaller_of(passes, model->terms->block[first[rank]].traffic.once), passes - update);
 	return passes +
 		(model->joint ? before + larger_of(0, after - update) : larger_of(0, before + after - update));
 }
