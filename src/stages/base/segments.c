@@ -6,7 +6,8 @@
 
 #define TRIES 1600
 #define IDLE 800           /* tries that bring nothing, */
-#define FIRST_IDLE 200     /* and before the first that does */
+#define FIRST_IDLE 200     /* and before the first that does, */
+#define FIRST_OPS 1000000  /* of small steps so many ops in all */
 #define NEAR 150           /* positions before the failing one: most moves begin there */
 #define REACH 12           /* positions that an op moves at most */
 #define MOVES 4            /* of a try at most */
@@ -72,8 +73,8 @@ static void segments_move(struct segments *segments, uint32_t near)
 static enum status segments_climb(
 	struct segments *segments, const struct control *control, uint32_t *order, int64_t *breaks)
 {
-	uint32_t ops = segments->ordered.problem.ops;
-	for (uint32_t n = 0, idle = IDLE - FIRST_IDLE; n < TRIES && idle < IDLE && *breaks > 0 && *breaks < INT64_MAX;
+	uint32_t ops = segments->ordered.problem.ops, first = LARGER(FIRST_IDLE, SMALLER(IDLE, FIRST_OPS / LARGER(ops, 1)));
+	for (uint32_t n = 0, idle = IDLE - first; n < TRIES && idle < IDLE && *breaks > 0 && *breaks < INT64_MAX;
 		n++, idle++) {
 		int64_t comes = 0;
 		TRY(control_status(control) == CANCELLED ? CANCELLED : OK);
