@@ -422,7 +422,15 @@ uint32_t graph_find_tensor(const struct graph *graph, const char *name);
 /* A tensor of no bytes that an offload wrote: what it stands for waits in the host's memory to be fetched. O(1). */
 bool graph_in_host(const struct graph *graph, uint32_t tensor);
 
-/* The k-th tensor that an op reads, that it writes, of both, and what storage a tensor lies in. */
+/* How many tensors an op reads, and writes; the k-th of them, and of both; what storage a tensor lies in. */
+static inline uint32_t graph_operands(const struct graph *graph, uint32_t op)
+{
+	return csr_length(&graph->reads, op);
+}
+static inline uint32_t graph_results(const struct graph *graph, uint32_t op)
+{
+	return csr_length(&graph->writes, op);
+}
 static inline uint32_t graph_operand(const struct graph *graph, uint32_t op, uint32_t k)
 {
 	return csr_at(&graph->reads, op, k);
@@ -433,7 +441,7 @@ static inline uint32_t graph_result(const struct graph *graph, uint32_t op, uint
 }
 static inline uint32_t graph_argument(const struct graph *graph, uint32_t op, uint32_t k)
 {
-	uint32_t reads = csr_length(&graph->reads, op);
+	uint32_t reads = graph_operands(graph, op);
 	return k < reads ? graph_operand(graph, op, k) : graph_result(graph, op, k - reads);
 }
 static inline struct storage *graph_home(const struct graph *graph, uint32_t tensor)
@@ -444,7 +452,7 @@ static inline struct storage *graph_home(const struct graph *graph, uint32_t ten
 /* A copy to the host that is there in the next step, too: optimizer state, not what waits between the passes. */
 static inline bool offload_stays(const struct graph *graph, uint32_t op)
 {
-	return graph->op[op].added == ADDED_OFFLOAD && csr_length(&graph->writes, op) == 1 &&
+	return graph->op[op].added == ADDED_OFFLOAD && graph_results(graph, op) == 1 &&
 		graph_home(graph, graph_result(graph, op, 0))->live_out;
 }
 
@@ -474,7 +482,7 @@ static inline uint32_t graph_pairs(const struct graph *graph, uint32_t op)
 /* Whether an op only names memory that is there. */
 static inline bool graph_is_view(const struct graph *graph, uint32_t op)
 {
-	bool view = csr_length(&graph->writes, op) > 0 && graph_pairs(graph, op) == 0;
+	bool view = graph_results(graph, op) > 0 && graph_pairs(graph, op) == 0;
 	FOR_ITEMS(written, &graph->writes, op)
 		view &= graph->tensor[written].alias != NONE;
 	return view;
@@ -516,7 +524,7 @@ static inline int64_t tensor_elements(const struct tensor *tensor)
 /* Whether an op casts a gradient to a wider format, as mixed precision does in front of the update. */
 static inline bool graph_widens_gradient(const struct graph *graph, uint32_t op)
 {
-	if (csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1 || graph->op[op].phase == PHASE_FORWARD)
+	if (graph_operands(graph, op) != 1 || graph_results(graph, op) != 1 || graph->op[op].phase == PHASE_FORWARD)
 		return false;
 	const struct tensor *from = &graph->tensor[graph_operand(graph, op, 0)],
 						*to = &graph->tensor[graph_result(graph, op, 0)];

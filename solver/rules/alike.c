@@ -140,8 +140,8 @@ static bool ops_alike(const struct units *units, uint32_t model, uint32_t member
 	const struct graph *graph = units->graph;
 	const struct op *a = &graph->op[model], *b = &graph->op[member];
 	return a->phase == b->phase && a->flops == b->flops && a->workspace == b->workspace
-		&& csr_length(&graph->reads, model) == csr_length(&graph->reads, member)
-		&& csr_length(&graph->writes, model) == csr_length(&graph->writes, member)
+		&& graph_operands(graph, model) == graph_operands(graph, member)
+		&& graph_results(graph, model) == graph_results(graph, member)
 		&& rows_alike(units, &graph->reads, model, member) && rows_alike(units, &graph->writes, model, member)
 		&& units_alike(units, model, member) && strcmp(a->type, b->type) == 0;
 }

@@ -97,7 +97,7 @@ enum status rule_bind_op(
 	const struct rule *rule, const struct graph *graph, uint32_t op, struct binding *binding, struct error *error)
 {
 	struct rule_tensor tensor[64], *all = tensor;
-	uint32_t operands = csr_length(&graph->reads, op), results = csr_length(&graph->writes, op), count = 0;
+	uint32_t operands = graph_operands(graph, op), results = graph_results(graph, op), count = 0;
 	if (operands + results > COUNT_OF(tensor) && !(MAKE(all, operands + results)))
 		return NO_MEMORY;
 	const struct csr *sides[] = { &graph->reads, &graph->writes };

@@ -42,7 +42,7 @@ static void name_term(const struct naming *naming, const struct factor_term *ter
 static const struct rule *forward_rule(const struct naming *naming, uint32_t op)
 {
 	const struct graph *graph = naming->graph;
-	return graph->op[op].phase == PHASE_FORWARD && csr_length(&graph->writes, op) > 0
+	return graph->op[op].phase == PHASE_FORWARD && graph_results(graph, op) > 0
 		? rules_find(naming->rules, graph->op[op].type)
 		: NULL;
 }
@@ -52,7 +52,7 @@ static bool factor_roles_is_parameter(const struct naming *naming, uint32_t tens
 {
 	const struct graph *graph = naming->graph;
 	for (uint32_t writer; (writer = graph->tensor[graph_home(graph, tensor)->root].writer) != NONE;) {
-		if (!(rules_traits(naming->rules, graph->op[writer].type) & TRAIT_CAST) || csr_length(&graph->reads, writer) != 1)
+		if (!(rules_traits(naming->rules, graph->op[writer].type) & TRAIT_CAST) || graph_operands(graph, writer) != 1)
 			return false;
 		tensor = graph_operand(graph, writer, 0);
 	}
@@ -67,7 +67,7 @@ static void name_table(const struct naming *naming, const uint32_t *read, int64_
 	uint32_t writer = graph->tensor[read[1]].writer;
 	if (rows == NONE)
 		return;
-	bool counted = writer != NONE && csr_length(&graph->reads, writer) == 0;
+	bool counted = writer != NONE && graph_operands(graph, writer) == 0;
 	if (counted) {
 		name(naming, rows, ROLE_POSITIONS);
 	} else if (naming->factors->factor[rows].size > *most) {
@@ -107,7 +107,7 @@ static void name_by_op(const struct naming *naming, const struct rule *rule, uin
 	const struct graph *graph = naming->graph;
 	const uint32_t *read = graph->reads.item + graph->reads.start[op],
 				   *written = graph->writes.item + graph->writes.start[op];
-	uint32_t operands = csr_length(&graph->reads, op);
+	uint32_t operands = graph_operands(graph, op);
 	if (operands == 2 && (rule->traits & TRAIT_EMBEDDING))
 		name_table(naming, read, most);
 	else if (operands == 2 && (rule->traits & TRAIT_HEADS))
@@ -131,7 +131,7 @@ static void name_classes(const struct naming *naming)
 	const struct graph *graph = naming->graph;
 	FOR(op, graph->ops) {
 		const struct rule *rule = forward_rule(naming, op);
-		if (!rule || csr_length(&graph->reads, op) < 2 || !(rule->traits & TRAIT_CLASSES))
+		if (!rule || graph_operands(graph, op) < 2 || !(rule->traits & TRAIT_CLASSES))
 			continue;
 		uint32_t classes = single(naming, graph_operand(graph, op, 0), 1);
 		if (classes != NONE && naming->factors->factor[classes].fixed)
@@ -163,14 +163,14 @@ struct products {
 	uint32_t matrices;
 	uint8_t *along;  /* [factors] */
 	struct csr near; /* factor -> the other factors of its matrices */
-	struct arena arena;
+	struct arena *arena;
 };
 
 /* The matrices of an op: a parameter of two dims, or a stack of them, one per expert. */
 static void add_matrices(const struct naming *naming, const struct rule *rule, uint32_t op, struct products *products)
 {
 	const struct graph *graph = naming->graph;
-	if (!rule_contracts(rule) || csr_length(&graph->reads, op) < 2 || csr_length(&graph->writes, op) != 1)
+	if (!rule_contracts(rule) || graph_operands(graph, op) < 2 || graph_results(graph, op) != 1)
 		return;
 	uint32_t result = graph_result(graph, op, 0), dims = graph->tensor[result].dims;
 	uint32_t written = dims > 0 ? single(naming, result, dims - 1) : NONE;
@@ -194,8 +194,8 @@ static enum status list_products(const struct naming *naming, struct products *p
 	const struct graph *graph = naming->graph;
 	uint32_t factors = naming->factors->factors, reads = graph->reads.start[graph->ops], pairs = 0;
 	uint32_t *row, *item;
-	NEED(ROOMS(&products->arena, 2 * (size_t)reads, row, item) && ROOM(&products->arena, products->matrix, reads) &&
-		ROOM(&products->arena, products->along, factors));
+	NEED(ROOMS(products->arena, 2 * (size_t)reads, row, item) && ROOM(products->arena, products->matrix, reads) &&
+		ROOM(products->arena, products->along, factors));
 	FOR(op, graph->ops) {
 		const struct rule *rule = forward_rule(naming, op);
 		if (rule)
@@ -209,7 +209,7 @@ static enum status list_products(const struct naming *naming, struct products *p
 		row[pairs + 1] = item[pairs] = matrix.out;
 		pairs += 2;
 	}
-	return csr_of_pairs(&products->arena, factors, pairs, row, item, &products->near);
+	return csr_of_pairs(products->arena, factors, pairs, row, item, &products->near);
 }
 
 /* How many products of parameters an op's operands have come through, at most. */
@@ -261,7 +261,7 @@ static enum status name_residuals(const struct naming *naming, struct products *
 {
 	const struct graph *graph = naming->graph;
 	uint32_t *depth;
-	NEED(ROOM(&products->arena, depth, graph->storages));
+	NEED(ROOM(products->arena, depth, graph->storages));
 	FOR(op, graph->ops) {
 		const struct rule *rule = forward_rule(naming, op);
 		if (!rule)
@@ -301,7 +301,8 @@ static void name_inner(const struct naming *naming, const struct products *produ
 enum status factor_roles_find(const struct graph *graph, const struct rules *rules, struct factors *factors)
 {
 	struct naming naming = { graph, rules, factors };
-	struct products products = { 0 };
+	OWN(arena) arena = { 0 };
+	struct products products = { .arena = &arena };
 	int64_t most = 0;
 	FOR(op, graph->ops) {
 		const struct rule *rule = forward_rule(&naming, op);
@@ -310,12 +311,10 @@ enum status factor_roles_find(const struct graph *graph, const struct rules *rul
 	}
 	name_classes(&naming);
 	name_head_size(&naming);
-	enum status status = list_products(&naming, &products);
-	THEN(status, name_residuals(&naming, &products));
-	if (status == OK)
-		name_inner(&naming, &products);
-	arena_free(&products.arena);
-	return status;
+	TRY(list_products(&naming, &products));
+	TRY(name_residuals(&naming, &products));
+	name_inner(&naming, &products);
+	return OK;
 }
 
 const char *factors_name_of(const struct factors *factors, const struct factor_term *term)

@@ -33,6 +33,7 @@ struct search {
 	uint32_t links, issues;
 	size_t room_links, room_issues, locals;
 	struct factor_issue *issue;
+	struct arena *arena;
 };
 
 static bool add_issue(struct search *search, enum factor_issue_kind kind, uint32_t op, uint32_t operand)
@@ -45,15 +46,6 @@ static bool add_issue(struct search *search, enum factor_issue_kind kind, uint32
 			return true;
 	}
 	search->issue[search->issues++] = (struct factor_issue) { kind, op, operand };
-	return true;
-}
-
-static bool rules_factors_add_link(
-	struct search *search, enum link_kind kind, uint32_t op, uint32_t operand, uint32_t from, uint32_t to)
-{
-	if (!GROWN(search->link, search->room_links, search->links + 1))
-		return false;
-	search->link[search->links++] = (struct open_link) { kind, op, operand, from, to };
 	return true;
 }
 
@@ -196,9 +188,9 @@ static bool carries_batch_into_gradient(struct search *search, uint32_t dim, uin
 {
 	const struct graph *graph = search->graph;
 	const struct term_node *node = &search->terms.node[term_find(&search->terms, dim)];
-	return position < csr_length(&graph->reads, op) && graph->op[op].phase == PHASE_BACKWARD && node->size == 1 &&
-		label_scales(node->label) && csr_length(&graph->writes, op) == 1 &&
-		search->flow.gradient[graph_argument(graph, op, csr_length(&graph->reads, op))] &&
+	return position < graph_operands(graph, op) && graph->op[op].phase == PHASE_BACKWARD && node->size == 1 &&
+		label_scales(node->label) && graph_results(graph, op) == 1 &&
+		search->flow.gradient[graph_result(graph, op, 0)] &&
 		graph_pairs(graph, op) == 0 &&
 		((rules_traits(search->rules, graph->op[op].type) & TRAIT_ADDITION) ||
 			(search->flow.data[graph_argument(graph, op, position)] && gradient_flow_is_derivative(&search->flow, op)));
@@ -261,8 +253,9 @@ static bool keep_links(struct search *search, uint32_t op)
 		struct open_link link = { at->kind, op, operand, from, to };
 		if (at->kind == LINK_BROADCAST && !rules_factors_settle(search, &link))
 			return false;
-		if (!rules_factors_add_link(search, at->kind, op, operand, from, to))
+		if (!GROWN(search->link, search->room_links, search->links + 1))
 			return false;
+		search->link[search->links++] = link;
 	}
 	return true;
 }
@@ -412,7 +405,7 @@ static bool sum_first(struct search *search, struct view *view, uint32_t op)
 static bool view_op(struct search *search, uint32_t op)
 {
 	const struct graph *graph = search->graph;
-	uint32_t in = graph_argument(graph, op, 0), out = graph_argument(graph, op, csr_length(&graph->reads, op));
+	uint32_t in = graph_argument(graph, op, 0), out = graph_result(graph, op, 0);
 	const struct tensor *result = &graph->tensor[out];
 	struct view view = { .search = search, .shape = result->shape, .dims = result->dims };
 	uint32_t *operand = search->dim + search->dim_start[in];
@@ -459,13 +452,13 @@ static bool finish_tensor(struct search *search, uint32_t tensor)
  * summed. */
 static bool is_made_for_batch(const struct graph *graph, const struct rule *rule, uint32_t op)
 {
-	if (csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1 && graph->op[op].phase == PHASE_BACKWARD
+	if (graph_operands(graph, op) == 1 && graph_results(graph, op) == 1 && graph->op[op].phase == PHASE_BACKWARD
 		&& ((const struct parsed_rule *)rule)->structure == EXPAND) {
 		const struct tensor *from = &graph->tensor[graph_operand(graph, op, 0)],
 							*to = &graph->tensor[graph_result(graph, op, 0)];
 		return from->shape && from->dims == 0 && to->shape && to->dims > 0 && to->shape[0] == 1;
 	}
-	if (!(rule->traits & TRAIT_SOURCE) || csr_length(&graph->writes, op) != 1 || graph->op[op].phase != PHASE_FORWARD)
+	if (!(rule->traits & TRAIT_SOURCE) || graph_results(graph, op) != 1 || graph->op[op].phase != PHASE_FORWARD)
 		return false;
 	const struct tensor *result = &graph->tensor[graph_result(graph, op, 0)];
 	return result->shape && result->dims > 1 && result->shape[0] == 1 && result->shape[1] > 1;
@@ -648,36 +641,33 @@ static bool write_all(struct writer *writer)
 	factors->issues = search->issues;
 	return copy_out(&factors->arena, &factors->factor, writer->factor, factors->factors, sizeof *writer->factor) &&
 		copy_out(&factors->arena, &factors->part, writer->part, writer->parts, sizeof *writer->part) &&
-		copy_out(&factors->arena, &factors->issue, search->issue, search->issues, sizeof *search->issue) &&
-		copy_out(&factors->arena, &factors->dim_start, search->dim_start, search->graph->tensors + 1,
-			sizeof *search->dim_start);
+		copy_out(&factors->arena, &factors->issue, search->issue, search->issues, sizeof *search->issue);
 }
 
 static bool write_result(struct search *search, struct factors *factors)
 {
 	struct writer writer = { .search = search, .factors = factors };
-	MAKE(writer.id, search->terms.nodes);
-	if (writer.id)
+	bool fine = ROOM(search->arena, writer.id, search->terms.nodes);
+	if (fine)
 		FILL_NONE(writer.id, search->terms.nodes);
-	bool fine = writer.id && write_all(&writer);
-	mem_free(writer.id);
+	fine = fine && write_all(&writer);
 	mem_free(writer.part);
 	mem_free(writer.factor);
 	return fine;
 }
 
-static bool rules_factors_begin(struct search *search)
+static bool rules_factors_begin(struct search *search, struct factors *factors)
 {
 	const struct graph *graph = search->graph;
-	MAKE(search->dim_start, graph->tensors + (size_t)1);
-	MAKE(search->made, graph->tensors);
-	if (!search->dim_start || !search->made || gradient_flow_find(graph, search->rules, &search->flow) != OK)
+	if (!(ROOM(&factors->arena, factors->dim_start, graph->tensors + (size_t)1) &&
+		ROOM(search->arena, search->made, graph->tensors) &&
+		gradient_flow_find(graph, search->rules, search->arena, &search->flow) == OK))
 		return false;
+	search->dim_start = factors->dim_start;
 	FOR(t, graph->tensors)
 		search->dim_start[t + 1] = search->dim_start[t] + (graph->tensor[t].shape ? graph->tensor[t].dims : 0);
 	uint32_t dims = search->dim_start[graph->tensors];
-	MAKE(search->dim, dims);
-	if (!search->dim)
+	if (!ROOM(search->arena, search->dim, dims))
 		return false;
 	FILL_NONE(search->dim, dims);
 	return label_sources(search);
@@ -687,10 +677,6 @@ static void rules_factors_finish(struct search *search)
 {
 	terms_free(&search->terms);
 	binding_free(&search->binding);
-	mem_free(search->dim_start);
-	mem_free(search->dim);
-	mem_free(search->made);
-	gradient_flow_free(&search->flow);
 	mem_free(search->local);
 	mem_free(search->link);
 	mem_free(search->issue);
@@ -698,9 +684,10 @@ static void rules_factors_finish(struct search *search)
 
 enum status factors_find(const struct graph *graph, const struct rules *rules, struct factors *factors)
 {
-	struct search search = { .graph = graph, .rules = rules };
+	OWN(arena) arena = { 0 };
+	struct search search = { .graph = graph, .rules = rules, .arena = &arena };
 	*factors = (struct factors) { 0 };
-	enum status status = rules_factors_begin(&search) ? OK : NO_MEMORY;
+	enum status status = rules_factors_begin(&search, factors) ? OK : NO_MEMORY;
 	FOR_WHILE(op, graph->ops, status == OK)
 		status = rules_factors_visit(&search, op);
 	if (status == OK && (!settle_all(&search) || !write_result(&search, factors)))

@@ -37,7 +37,7 @@ static uint32_t data_operand(const struct gradient_flow *flow, uint32_t op)
 
 static bool gradient_flow_is_reduction(const struct rule *rule)
 {
-	return strncmp(rule->factors, "@reduce", 7) == 0;
+	return text_begins(rule->factors, "@reduce");
 }
 
 bool gradient_flow_is_derivative(const struct gradient_flow *flow, uint32_t op)
@@ -45,13 +45,11 @@ bool gradient_flow_is_derivative(const struct gradient_flow *flow, uint32_t op)
 	const struct graph *graph = flow->graph;
 	const struct rule *rule = rules_find(flow->rules, graph->op[op].type);
 	if (!rule || rule->cost != COST_ELEMENT || gradient_flow_is_reduction(rule) ||
-		graph->op[op].phase != PHASE_BACKWARD || csr_length(&graph->writes, op) != 1)
+		graph->op[op].phase != PHASE_BACKWARD || graph_results(graph, op) != 1)
 		return false;
 	uint32_t gradient = data_operand(flow, op);
 	const struct tensor *result = &graph->tensor[graph_result(graph, op, 0)];
-	return gradient != NONE && graph->tensor[gradient].dims == result->dims && graph->tensor[gradient].shape &&
-		result->shape &&
-		memcmp(graph->tensor[gradient].shape, result->shape, result->dims * sizeof *result->shape) == 0;
+	return gradient != NONE && tensor_same_shape(&graph->tensor[gradient], result);
 }
 
 /* Ops that pass a parameter's gradient on: views, sums, copies, derivatives of what was made of parameters (products,
@@ -62,21 +60,19 @@ static bool passes_gradient(const struct gradient_flow *flow, uint32_t op)
 	const struct rule *rule = rules_find(flow->rules, graph->op[op].type);
 	if (!rule || graph->op[op].phase != PHASE_BACKWARD)
 		return false;
-	bool scatters = (rule->traits & TRAIT_SCATTER) && csr_length(&graph->reads, op) > 1 &&
+	bool scatters = (rule->traits & TRAIT_SCATTER) && graph_operands(graph, op) > 1 &&
 		!flow->data[graph_operand(graph, op, 1)];
 	return scatters || gradient_flow_is_derivative(flow, op) ||
 		((rule_contracts(rule) || rule->cost == COST_RECURRENCE) && data_operand(flow, op) != NONE) ||
 		rule->cost == COST_NONE || (rule->traits & (TRAIT_SOURCE | TRAIT_ADDITION | TRAIT_COPY));
 }
 
-/* Marks what reaches weight updates through such ops only, from the end of the step backwards. */
-static bool mark_gradients(struct gradient_flow *flow)
+/* Marks what reaches weight updates through such ops only, from the end of the step backwards. other [tensors]: is read
+ * for something else. */
+static void mark_gradients(struct gradient_flow *flow, bool *other)
 {
 	const struct graph *graph = flow->graph;
-	bool *MAKE(other, graph->tensors); /* is read for something else */
-	if (other)
-		mark_data(graph, flow->data);
-	for (uint32_t op = graph->ops; op-- > 0 && other;) {
+	FOR_DOWN(op, graph->ops) {
 		if (op_releases(&graph->op[op]))
 			continue;
 		const struct rule *rule = rules_find(flow->rules, graph->op[op].type);
@@ -93,22 +89,15 @@ static bool mark_gradients(struct gradient_flow *flow)
 				other[t] = true; /* what is summed into a parameter's gradient may be anything */
 		}
 	}
-	bool fine = other != NULL;
-	mem_free(other);
-	return fine;
 }
 
-enum status gradient_flow_find(const struct graph *graph, const struct rules *rules, struct gradient_flow *flow)
+enum status gradient_flow_find(
+	const struct graph *graph, const struct rules *rules, struct arena *arena, struct gradient_flow *flow)
 {
+	bool *other;
 	*flow = (struct gradient_flow) { .graph = graph, .rules = rules };
-	MAKE(flow->gradient, graph->tensors);
-	MAKE(flow->data, graph->tensors);
-	return flow->gradient && flow->data && mark_gradients(flow) ? OK : NO_MEMORY;
-}
-
-void gradient_flow_free(struct gradient_flow *flow)
-{
-	mem_free(flow->gradient);
-	mem_free(flow->data);
-	*flow = (struct gradient_flow) { 0 };
+	NEED(ROOMS(arena, graph->tensors, flow->gradient, flow->data, other));
+	mark_data(graph, flow->data);
+	mark_gradients(flow, other);
+	return OK;
 }

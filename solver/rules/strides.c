@@ -19,6 +19,11 @@ struct layouts {
 	struct binding binding;
 };
 
+static int strides_dims(const struct layouts *layouts, uint32_t tensor)
+{
+	return (int)(layouts->dim_start[tensor + 1] - layouts->dim_start[tensor]);
+}
+
 static void contiguous(const int64_t *shape, int dims, int64_t *stride)
 {
 	int64_t step = 1;
@@ -108,7 +113,7 @@ static bool view(const struct layouts *layouts, enum structure structure, uint32
 	uint32_t position, int variant)
 {
 	uint32_t from = layouts->dim_start[operand], to = layouts->dim_start[result];
-	int dims = (int)(layouts->dim_start[operand + 1] - from), result_dims = (int)(layouts->dim_start[result + 1] - to);
+	int dims = strides_dims(layouts, operand), result_dims = strides_dims(layouts, result);
 	const int64_t *shape = layouts->shape[variant] + from, *stride = layouts->stride[variant] + from;
 	const int64_t *wanted = layouts->shape[variant] + to;
 	int64_t *target = layouts->stride[variant] + to;
@@ -136,11 +141,11 @@ static uint32_t model_operand(
 		parsed->form->slot[0].dim[0].kind == DIM_BATCH;
 	FOR_ITEMS(t, &graph->reads, op) {
 		uint32_t start = layouts->dim_start[t];
-		uint32_t dims = layouts->dim_start[t + 1] - start;
+		int dims = strides_dims(layouts, t);
 		bool in_place = graph->tensor[t].storage == graph->tensor[result].storage;
-		if ((elementwise || in_place) && dims == layouts->dim_start[result + 1] - layouts->dim_start[result] &&
+		if ((elementwise || in_place) && dims == strides_dims(layouts, result) &&
 			memcmp(layouts->shape[GIVEN] + start, layouts->shape[GIVEN] + layouts->dim_start[result],
-				dims * sizeof(int64_t)) == 0)
+				(size_t)dims * sizeof(int64_t)) == 0)
 			return t;
 	}
 	return NONE;
@@ -180,18 +185,18 @@ static bool is_image(const struct layouts *layouts, const struct parsed_rule *pa
 {
 	const struct graph *graph = layouts->graph;
 	const struct form_slot *slot = parsed && parsed->form ? &parsed->form->slot[0] : NULL;
-	if (!slot || slot->count != 3 || !slot->dim[2].space || slot->dim[1].space || csr_length(&graph->reads, op) == 0)
+	if (!slot || slot->count != 3 || !slot->dim[2].space || slot->dim[1].space || graph_operands(graph, op) == 0)
 		return false;
-	uint32_t operand = graph_operand(graph, op, 0), start = layouts->dim_start[operand],
-			 dims = layouts->dim_start[operand + 1] - start;
-	bool image = (dims == 4 || dims == 5) && dims == layouts->dim_start[result + 1] - layouts->dim_start[result];
-	return image && lies_channels_last(layouts->shape[GIVEN] + start, layouts->stride[GIVEN] + start, (int)dims);
+	uint32_t operand = graph_operand(graph, op, 0), start = layouts->dim_start[operand];
+	int dims = strides_dims(layouts, operand);
+	bool image = (dims == 4 || dims == 5) && dims == strides_dims(layouts, result);
+	return image && lies_channels_last(layouts->shape[GIVEN] + start, layouts->stride[GIVEN] + start, dims);
 }
 
 static void lay_out_image(const struct layouts *layouts, uint32_t result)
 {
 	uint32_t to = layouts->dim_start[result];
-	int order[DIMS_MAX], dims = channels_last((int)(layouts->dim_start[result + 1] - to), order);
+	int order[DIMS_MAX], dims = channels_last(strides_dims(layouts, result), order);
 	FOR_INT(v, VARIANTS) {
 		int64_t step = 1;
 		FOR_INT(i, dims) {
@@ -204,7 +209,7 @@ static void lay_out_image(const struct layouts *layouts, uint32_t result)
 static void strides_lay_out(const struct layouts *layouts, uint32_t result, uint32_t model)
 {
 	uint32_t to = layouts->dim_start[result];
-	int dims = (int)(layouts->dim_start[result + 1] - to);
+	int dims = strides_dims(layouts, result);
 	FOR_INT(v, VARIANTS) {
 		const int64_t *shape = layouts->shape[v] + to;
 		if (model == NONE)
@@ -220,7 +225,7 @@ static void strides_lay_out(const struct layouts *layouts, uint32_t result, uint
 static bool visit_view(struct layouts *layouts, enum structure structure, uint32_t op)
 {
 	const struct graph *graph = layouts->graph;
-	uint32_t operand = graph_operand(graph, op, 0), position = csr_length(&graph->reads, op);
+	uint32_t operand = graph_operand(graph, op, 0), position = graph_operands(graph, op);
 	bool copied = false;
 	FOR_ITEMS(result, &graph->writes, op) {
 		bool possible[VARIANTS];
@@ -229,7 +234,7 @@ static bool visit_view(struct layouts *layouts, enum structure structure, uint32
 		uint32_t to = layouts->dim_start[result];
 		FOR_INT(v, VARIANTS)
 			if (!possible[GIVEN] || !possible[v])
-				contiguous(layouts->shape[v] + to, (int)(layouts->dim_start[result + 1] - to), layouts->stride[v] + to);
+				contiguous(layouts->shape[v] + to, strides_dims(layouts, result), layouts->stride[v] + to);
 		copied |= possible[GIVEN] && !possible[OTHER];
 		position++;
 	}
@@ -241,7 +246,7 @@ static enum status strides_visit(struct layouts *layouts, const struct rules *ru
 	const struct graph *graph = layouts->graph;
 	const struct rule *rule = rules_find(rules, graph->op[op].type);
 	const struct parsed_rule *parsed = (const struct parsed_rule *)rule;
-	bool is_view = rule && rule->cost == COST_NONE && csr_length(&graph->reads, op) > 0;
+	bool is_view = rule && rule->cost == COST_NONE && graph_operands(graph, op) > 0;
 	if (is_view && parsed->structure != RESHAPE) {
 		enum status status = rule_bind_op(rule, graph, op, &layouts->binding, NULL);
 		if (status == NO_MEMORY)
@@ -265,15 +270,14 @@ static enum status strides_visit(struct layouts *layouts, const struct rules *ru
 enum status strides_find_copies(const struct graph *graph, const struct rules *rules, const uint32_t *dim_start,
 	const int64_t *shape, bool *copied)
 {
+	OWN(arena) arena = { 0 };
 	struct layouts layouts = { .graph = graph, .dim_start = dim_start };
-	uint32_t all = dim_start[graph->tensors];
-	int64_t *MAKE(given, all);
-	layouts.stride[GIVEN] = mem_alloc(all, sizeof *given);
-	layouts.stride[OTHER] = mem_alloc(all, sizeof *given);
+	int64_t *given;
+	NEED(ROOMS(&arena, dim_start[graph->tensors], given, layouts.stride[GIVEN], layouts.stride[OTHER]));
 	layouts.shape[GIVEN] = given;
 	layouts.shape[OTHER] = shape;
-	enum status status = given && layouts.stride[GIVEN] && layouts.stride[OTHER] ? OK : NO_MEMORY;
-	FOR_WHILE(t, graph->tensors, status == OK) {
+	enum status status = OK;
+	FOR(t, graph->tensors) {
 		uint32_t dims = dim_start[t + 1] - dim_start[t];
 		if (dims > 0)
 			memcpy(given + dim_start[t], graph->tensor[t].shape, dims * sizeof *given);
@@ -282,9 +286,6 @@ enum status strides_find_copies(const struct graph *graph, const struct rules *r
 	}
 	FOR_WHILE(op, graph->ops, status == OK)
 		status = strides_visit(&layouts, rules, op, &copied[op]);
-	mem_free(given);
-	mem_free(layouts.stride[GIVEN]);
-	mem_free(layouts.stride[OTHER]);
 	binding_free(&layouts.binding);
 	return status;
 }

@@ -119,8 +119,8 @@ static bool refine_routes(struct refining *refining, const struct rules *rules)
 {
 	const struct graph *graph = refining->graph;
 	FOR(op, graph->ops) {
-		if (!(rules_traits(rules, graph->op[op].type) & TRAIT_DISPATCH) || csr_length(&graph->reads, op) != 2 ||
-			csr_length(&graph->writes, op) < 1)
+		if (!(rules_traits(rules, graph->op[op].type) & TRAIT_DISPATCH) || graph_operands(graph, op) != 2 ||
+			graph_results(graph, op) < 1)
 			continue;
 		uint32_t flat = graph_operand(graph, op, 0), slotted = graph_result(graph, op, 0);
 		const int64_t *slots = graph->tensor[slotted].shape, *tokens = graph->tensor[flat].shape;
@@ -556,7 +556,7 @@ static bool find_op(struct finding *finding, const struct rule *rule)
  * operand isn't: the sum of the operand is the smaller one. */
 static enum linear linear_in(const struct graph *graph, const struct rule *rule, uint32_t op)
 {
-	uint32_t operands = csr_length(&graph->reads, op);
+	uint32_t operands = graph_operands(graph, op);
 	if (strstr(rule->factors, "@expand"))
 		return LINEAR_NOT;
 	if ((rule->traits & TRAIT_SCATTER) && (rule->traits & TRAIT_ROWS)) /* rows, and where each is added to */
@@ -577,7 +577,7 @@ static bool units_floating(const struct graph *graph, uint32_t op, enum linear l
 {
 	FOR(k, op_arguments(graph, op)) {
 		uint8_t dtype = graph->tensor[graph_argument(graph, op, k)].dtype;
-		if (dtype > DTYPE_F8E5M2 && dtype < DTYPE_C64 && !stays_whole(linear, csr_length(&graph->reads, op), k))
+		if (dtype > DTYPE_F8E5M2 && dtype < DTYPE_C64 && !stays_whole(linear, graph_operands(graph, op), k))
 			return false;
 	}
 	return true;

@@ -64,14 +64,14 @@ static inline uint32_t unit_count(const struct units *units, uint32_t op)
 /* Arguments of an op: operands in the order of graph->reads, then results in the order of graph->writes. */
 static inline uint32_t op_arguments(const struct graph *graph, uint32_t op)
 {
-	return csr_length(&graph->reads, op) + csr_length(&graph->writes, op);
+	return graph_operands(graph, op) + graph_results(graph, op);
 }
 /* Where argument k lies on an axis on which the op is split along unit (or UNIT_NONE, UNIT_PARTIAL). A P operand of a
  * unit is one that is added once (a bias beside a sum): one device adds it, the others nothing. */
 static inline int8_t units_place(const struct units *units, uint32_t op, int8_t unit, uint32_t k)
 {
 	if (unit < 0)
-		return unit == UNIT_NONE || stays_whole(units->linear[op], csr_length(&units->graph->reads, op), k)
+		return unit == UNIT_NONE || stays_whole(units->linear[op], graph_operands(units->graph, op), k)
 			? PLACE_WHOLE
 			: PLACE_PARTIAL;
 	return units->place[units->place_start[op] + (size_t)unit * op_arguments(units->graph, op) + k];

@@ -154,7 +154,7 @@ static enum status find_attention(const struct graph *graph, const struct rules 
 	FOR_WHILE(op, graph->ops, traits)
 		traits[op] = rules_traits(rules, graph->op[op].type);
 	FOR_WHILE(op, graph->ops, stack && seen && traits)
-		if (is_forward(graph, op) && csr_length(&graph->writes, op) > 0 && (traits[op] & TRAIT_SOFTMAX) &&
+		if (is_forward(graph, op) && graph_results(graph, op) > 0 && (traits[op] & TRAIT_SOFTMAX) &&
 			feeds_product(graph, traits, op))
 			mark_scores(graph, activations, traits, op, stack, seen);
 	return stack && seen && traits ? OK : NO_MEMORY;

@@ -70,11 +70,6 @@ static struct memory *home_of(const struct casting *run, uint32_t tensor)
 	return &run->memory[run->graph->tensor[tensor].storage];
 }
 
-static uint32_t first_result(const struct graph *graph, uint32_t op)
-{
-	return graph_argument(graph, op, csr_length(&graph->reads, op));
-}
-
 static bool floats(const struct casting *run, uint32_t tensor)
 {
 	return run->graph->tensor[tensor].dtype == DTYPE_F32;
@@ -140,7 +135,7 @@ static uint32_t own_view(const struct casting *run, uint32_t op, bool product, u
 static bool adds_bias(const struct casting *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
-	if (!(rules_traits(run->rules, graph->op[op].type) & TRAIT_ADDITION) || csr_length(&graph->reads, op) != 2)
+	if (!(rules_traits(run->rules, graph->op[op].type) & TRAIT_ADDITION) || graph_operands(graph, op) != 2)
 		return false;
 	uint32_t bias = graph_argument(graph, op, 1),
 			 writer = graph_home(graph, graph_argument(graph, op, 0))->allocator;
@@ -222,8 +217,8 @@ static void look_ahead(struct casting *run)
 		bool back = !run->forward[op], product = mode_of(run, op) == AUTOCAST_NARROW;
 		if (op_releases(&graph->op[op]) || (back && listed(run, op) == AUTOCAST_WIDE_RESULT))
 			continue;
-		if (graph_is_view(graph, op) && csr_length(&graph->writes, op) == 1 && csr_length(&graph->reads, op) > 0) {
-			uint32_t result = first_result(graph, op);
+		if (graph_is_view(graph, op) && graph_results(graph, op) == 1 && graph_operands(graph, op) > 0) {
+			uint32_t result = graph_result(graph, op, 0);
 			struct value *value = &run->value[result];
 			bool late = value->readers[0] == 0, alone = late ? value->readers[1] > 0 : value->readers[0] == 1;
 			uint32_t of = seen_by(run, op, result);
@@ -308,12 +303,12 @@ static void flush_pending(struct casting *run)
 static void wait_or_flush(struct casting *run, uint32_t op, enum rule_autocast mode)
 {
 	const struct graph *graph = run->graph;
-	bool view = graph_is_view(graph, op) && csr_length(&graph->writes, op) == 1, reads = false;
+	bool view = graph_is_view(graph, op) && graph_results(graph, op) == 1, reads = false;
 	FOR(i, run->pendings)
 		FOR_ITEMS(read, &graph->reads, op) {
 			const struct value *value = &run->value[read];
 			if (view && read == run->pending[i] && value->readers[0] + value->readers[1] == 1)
-				run->pending[i] = first_result(graph, op);
+				run->pending[i] = graph_result(graph, op, 0);
 			else
 				reads |= graph->tensor[read].storage == graph->tensor[run->pending[i]].storage;
 		}
@@ -332,12 +327,12 @@ static uint32_t kinship(const struct casting *run, uint32_t forward, uint32_t op
 	const struct rule *rule = rules_find(run->rules, graph->op[forward].type),
 					  *back = rules_find(run->rules, graph->op[op].type);
 	bool product = listed(run, op) == AUTOCAST_NARROW, same = same_module(run, forward, op);
-	if (graph_is_view(graph, forward) || csr_length(&graph->writes, forward) == 0 || !rule || !back ||
+	if (graph_is_view(graph, forward) || graph_results(graph, forward) == 0 || !rule || !back ||
 		(listed(run, forward) == AUTOCAST_NARROW) != product)
 		return 0;
 	uint32_t rank = product || rule == back || rules_is_backward(rule, back) ? 64 + 32 * same : 32 * same;
 	FOR_ITEMS(read, &graph->reads, op)
-		FOR(k, csr_length(&graph->reads, forward) + csr_length(&graph->writes, forward))
+		FOR(k, graph_operands(graph, forward) + graph_results(graph, forward))
 			rank += rank && graph_argument(graph, forward, k) == read;
 	return rank;
 }
@@ -354,7 +349,7 @@ static uint32_t partner_of(const struct casting *run, uint32_t op, bool product,
 		saved = own_view(run, op, product, saved);
 		FOR_ITEMS(user, &graph->users, graph->tensor[saved].storage) {
 			bool touches = false;
-			FOR(k, csr_length(&graph->reads, user) + csr_length(&graph->writes, user))
+			FOR(k, graph_operands(graph, user) + graph_results(graph, user))
 				touches |= graph_argument(graph, user, k) == saved;
 			uint32_t rank = touches && user < op && run->forward[user] ? kinship(run, user, op) : 0;
 			if (rank >= best) {
@@ -370,7 +365,7 @@ static uint32_t partner_of(const struct casting *run, uint32_t op, bool product,
 /* The partner's next operand that a result may be the gradient of, as it was before casts; NONE. */
 static uint32_t operand_of(const struct casting *run, uint32_t partner, uint32_t by, uint32_t result, uint32_t *next)
 {
-	while (partner != NONE && *next < csr_length(&run->graph->reads, partner)) {
+	while (partner != NONE && *next < graph_operands(run->graph, partner)) {
 		uint32_t operand = graph_argument(run->graph, partner, (*next)++);
 		if (operand == by || !floats(run, operand) || elements_of(run, operand) != elements_of(run, result))
 			continue;
@@ -389,7 +384,7 @@ static void cast_gradients(struct casting *run, uint32_t op, uint32_t partner, u
 	FOR_ITEMS(result, &graph->writes, op) {
 		if (!floats(run, result) || graph->tensor[result].alias != NONE)
 			continue;
-		uint32_t operand = operand_of(run, partner, csr_length(&graph->writes, op) > 1 ? NONE : by, result, &next);
+		uint32_t operand = operand_of(run, partner, graph_results(graph, op) > 1 ? NONE : by, result, &next);
 		bool narrow = dtype_now(run, result) == DTYPE_BF16, alone = operand != NONE &&
 			home_of(run, operand)->uses <= 1 && dtype_now(run, operand) == DTYPE_F32;
 		if (narrow && (alone || home_of(run, result)->gradient) &&
@@ -409,8 +404,8 @@ static bool scales_norm(const struct casting *run, uint32_t op, uint32_t read)
 {
 	const struct graph *graph = run->graph;
 	bool root = false, cast = false;
-	if (!run->forward[op] || dtype_now(run, read) != DTYPE_BF16 || csr_length(&graph->reads, op) != 2 ||
-		csr_length(&graph->writes, op) != 1)
+	if (!run->forward[op] || dtype_now(run, read) != DTYPE_BF16 || graph_operands(graph, op) != 2 ||
+		graph_results(graph, op) != 1)
 		return false;
 	FOR_ITEMS(other, &graph->reads, op) {
 		uint32_t writer = graph->tensor[other].writer;
@@ -425,9 +420,9 @@ static bool scales_norm(const struct casting *run, uint32_t op, uint32_t read)
 static uint32_t norm_ends(const struct casting *run, uint32_t op)
 {
 	const struct graph *graph = run->graph;
-	uint32_t result = first_result(graph, op);
+	uint32_t result = graph_result(graph, op, 0);
 	FOR_ITEMS(user, &graph->users, graph->tensor[result].storage) {
-		if (user <= op || !run->forward[user] || !same_module(run, user, op) || csr_length(&graph->writes, user) != 1)
+		if (user <= op || !run->forward[user] || !same_module(run, user, op) || graph_results(graph, user) != 1)
 			continue;
 		FOR_ITEMS(read, &graph->reads, user)
 			if (graph_home(graph, read)->kind == KIND_PARAMETER)
@@ -443,15 +438,15 @@ static enum dtype format_read(
 {
 	const struct graph *graph = run->graph;
 	uint32_t writer = graph->tensor[read].writer, first = partner == NONE ? NONE
-		: first_result(graph, partner);
+		: graph_result(graph, partner, 0);
 	bool statistic = writer != NONE && (rules_traits(run->rules, graph->op[writer].type) & TRAIT_STATISTICS) &&
-		first_result(graph, writer) != read;
+		graph_result(graph, writer, 0) != read;
 	if (writer != NONE && run->forward[op] && run->inside[writer] && !run->inside[op])
 		return DTYPE_BF16;
 	if (mode == AUTOCAST_WIDE || graph->op[op].phase == PHASE_UPDATE)
 		return DTYPE_F32;
 	if (graph_is_view(graph, op)
-		? run->value[first_result(graph, op)].early
+		? run->value[graph_result(graph, op, 0)].early
 		: mode == AUTOCAST_NARROW && !statistic)
 		return DTYPE_BF16;
 	for (uint32_t c = partner == NONE ? NONE : run->value[read].last; c != NONE; c = run->cast[c].next)
@@ -472,7 +467,7 @@ static enum dtype format_result(const struct casting *run, uint32_t op, enum rul
 		return statistics && place > 0 ? DTYPE_F32 : DTYPE_BF16;
 	if (mode != AUTOCAST_LIKE || (statistics && place > 0))
 		return DTYPE_F32;
-	bool first = statistics || (place == 0 && csr_length(&graph->writes, op) > 1);
+	bool first = statistics || (place == 0 && graph_results(graph, op) > 1);
 	for (int scalars = 0; scalars < 2 && !found[0] && !found[1]; scalars++)
 		FOR_ITEMS(read, &graph->reads, op)
 			if (floats(run, read) && (graph->tensor[read].dims == 0) == scalars && !(first && (found[0] || found[1])))
@@ -533,7 +528,7 @@ static void cast_op(struct casting *run, uint32_t op)
 	bool computes = !run->forward[op] && graph->op[op].phase != PHASE_UPDATE && !graph_is_view(graph, op);
 	enum rule_autocast mode = mode_of(run, op);
 	uint32_t by = NONE, partner = computes ? partner_of(run, op, mode == AUTOCAST_NARROW, &by) : NONE;
-	uint32_t reads = csr_length(&graph->reads, op), k = reads;
+	uint32_t reads = graph_operands(graph, op), k = reads;
 	if (partner != NONE && mode == AUTOCAST_NARROW)
 		mode = mode_of(run, partner) == mode ? mode : AUTOCAST_LIKE;
 	wait_or_flush(run, op, mode);
@@ -550,7 +545,7 @@ static void cast_op(struct casting *run, uint32_t op)
 	if (run->build.status == OK && computes)
 		cast_gradients(run, op, partner, by, mode);
 	if (run->build.status == OK && op == run->norm_end)
-		becomes(run, op, graph_argument(graph, op, reads), DTYPE_BF16);
+		becomes(run, op, graph_result(graph, op, 0), DTYPE_BF16);
 }
 
 /* Where the last reader reads a cast now, that is let go of. */
@@ -573,7 +568,7 @@ static void end_forward(struct casting *run, uint32_t op)
 		if (is_cached(run, t) && run->value[t].last != NONE) {
 			const struct cast *cast = &run->cast[run->value[t].last];
 			bool view = graph_is_view(graph, cast->op);
-			if (!run->value[view ? first_result(graph, cast->op) : t].kept)
+			if (!run->value[view ? graph_result(graph, cast->op, 0) : t].kept)
 				begin_op(run, op, RELEASE_TYPE, cast->made);
 		}
 }
@@ -588,7 +583,7 @@ static void cast_all(struct casting *run)
 			end_forward(run, op);
 		run->region += again && !before;
 		before = again;
-		if (op_releases(&graph->op[op]) && csr_length(&graph->reads, op) == 1)
+		if (op_releases(&graph->op[op]) && graph_operands(graph, op) == 1)
 			cast_release(run, op);
 		else
 			cast_op(run, op);

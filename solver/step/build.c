@@ -212,10 +212,15 @@ void build_touch(struct build *build, uint32_t tensor)
 	THEN(build->status, draft_inplace(build->draft, build->op, NONE, tensor));
 }
 
+uint32_t build_output_like(struct build *build, uint32_t tensor)
+{
+	return build_output(build, build_dtype(build, tensor), build_shape(build, tensor));
+}
+
 uint32_t build_map(struct build *build, const char *type, const uint32_t *input, uint32_t inputs)
 {
 	build_op(build, type, input, inputs);
-	return build_output(build, build_dtype(build, input[0]), build_shape(build, input[0]));
+	return build_output_like(build, input[0]);
 }
 
 uint32_t build_map_inplace(struct build *build, const char *type, const uint32_t *input, uint32_t inputs)

@@ -57,6 +57,7 @@ uint32_t build_op(struct build *build, const char *type, const uint32_t *input, 
 void build_read(struct build *build, uint32_t tensor);
 /* One more output of the last op: fresh memory, a view of a tensor, or a tensor written in place (a new name of it). */
 uint32_t build_output(struct build *build, enum dtype dtype, struct shape shape);
+uint32_t build_output_like(struct build *build, uint32_t tensor);
 uint32_t build_view(struct build *build, uint32_t of, struct shape shape);
 uint32_t build_inplace(struct build *build, uint32_t of);
 /* The last op writes a tensor in place without a new name (running statistics). */

@@ -63,7 +63,7 @@ static bool adds_gradients(const struct forming *forming, uint32_t op)
 	const struct graph *graph = forming->graph;
 	const struct rule *rule = rule_of(forming, op);
 	if (!rule || !(rule->traits & TRAIT_ADDITION) || graph->op[op].phase != PHASE_BACKWARD || graph->op[op].recomputed
-		|| csr_length(&graph->reads, op) != 2 || csr_length(&graph->writes, op) != 1 || csr_length(&graph->after, op) > 0
+		|| graph_operands(graph, op) != 2 || graph_results(graph, op) != 1 || csr_length(&graph->after, op) > 0
 		|| graph_pairs(graph, op) > 1)
 		return false;
 	const struct tensor *result = &graph->tensor[graph_result(graph, op, 0)];
@@ -78,7 +78,7 @@ static bool device_form_is_parameter(const struct forming *forming, uint32_t ten
 	const struct graph *graph = forming->graph;
 	const struct storage *storage = graph_home(graph, tensor);
 	const struct rule *rule = rule_of(forming, storage->allocator);
-	if (rule && (rule->traits & TRAIT_CAST) && csr_length(&graph->reads, storage->allocator) == 1)
+	if (rule && (rule->traits & TRAIT_CAST) && graph_operands(graph, storage->allocator) == 1)
 		storage = graph_home(graph, graph_operand(graph, storage->allocator, 0));
 	return storage->kind == KIND_PARAMETER;
 }
@@ -89,7 +89,7 @@ static bool of_product(const struct forming *forming, uint32_t tensor)
 	const struct graph *graph = forming->graph;
 	uint32_t op = graph->tensor[tensor].writer;
 	const struct rule *rule = rule_of(forming, op);
-	while (rule && csr_length(&graph->reads, op) == 1 && (rule->cost == COST_NONE || (rule->traits & TRAIT_LINEAR))) {
+	while (rule && graph_operands(graph, op) == 1 && (rule->cost == COST_NONE || (rule->traits & TRAIT_LINEAR))) {
 		op = graph->tensor[graph_operand(graph, op, 0)].writer;
 		rule = rule_of(forming, op);
 	}
@@ -235,9 +235,10 @@ static enum status device_form_find_tied(struct forming *forming)
 	FILL_NONE(name, graph->storages);
 	FOR(op, graph->ops) {
 		const struct rule *rule = graph->op[op].phase == PHASE_FORWARD ? rule_of(forming, op) : NULL;
-		for (uint32_t i = graph->reads.start[op]; rule && rule->cost != COST_NONE && i < graph->reads.start[op + 1]; i++) {
-			uint32_t tensor = graph->reads.item[i], storage = graph->tensor[tensor].storage;
-			if (graph->storage[storage].kind != KIND_PARAMETER || graph->tensor[tensor].bytes != graph->storage[storage].bytes)
+		FOR_ITEMS(tensor, &graph->reads, op) {
+			uint32_t storage = graph->tensor[tensor].storage;
+			if (!rule || rule->cost == COST_NONE || graph->storage[storage].kind != KIND_PARAMETER ||
+				graph->tensor[tensor].bytes != graph->storage[storage].bytes)
 				continue;
 			tied[storage] |= name[storage] != NONE && name[storage] != tensor;
 			name[storage] = tensor;
@@ -249,7 +250,7 @@ static enum status device_form_find_tied(struct forming *forming)
 			bool later = graph->op[op].phase == PHASE_BACKWARD && tied[graph->tensor[tensor].storage] && view != NONE;
 			const struct rule *rule = later && graph->op[view].phase == PHASE_FORWARD ? rule_of(forming, view) : NULL;
 			bool certain = rule && (!strchr(rule->factors, '@') || strcmp(rule->factors, "@reshape") == 0);
-			if (certain && rule->cost == COST_NONE && (rule->traits & TRAIT_SHAPED) && csr_length(&graph->reads, view) == 1
+			if (certain && rule->cost == COST_NONE && (rule->traits & TRAIT_SHAPED) && graph_operands(graph, view) == 1
 				&& graph->tensor[graph_operand(graph, view, 0)].writer == NONE)
 				forming->again[tensor] = forming->changes = true;
 		}
@@ -304,7 +305,7 @@ static uint32_t device_form_write_op(struct forming *forming, uint32_t op)
 	const struct graph *graph = forming->graph;
 	if (op_releases(&graph->op[op]) && forming->held[graph->tensor[graph_operand(graph, op, 0)].storage])
 		return NONE;
-	FOR(k, csr_length(&graph->reads, op))
+	FOR(k, graph_operands(graph, op))
 		forming->tensor[graph_operand(graph, op, k)] = reads_instead(forming, op, k);
 	uint32_t made = build_copy_op(&forming->build, graph, op, forming->tensor);
 	FOR_ITEMS(read, &graph->reads, op)

@@ -232,7 +232,7 @@ static void eager_update_write_results(struct call *call, const struct row *row,
 	if (row->makes) {
 		uint32_t *made = values(call, row->makes), *like = values(call, row->reads[0]);
 		FOR_WHILE(i, call->count, build->status == OK)
-			made[i] = build_output(build, build_dtype(build, like[i]), build_shape(build, like[i]));
+			made[i] = build_output_like(build, like[i]);
 		return;
 	}
 	for (const char *letter = row->writes ? row->writes : first; *letter; letter++)

@@ -29,7 +29,7 @@ static bool float8_is_linear(const struct graph *graph, const struct rules *rule
 {
 	const struct rule *rule = rules_find(rules, graph->op[op].type);
 	uint32_t matrices = 0;
-	if (!rule || !rule_contracts(rule) || csr_length(&graph->writes, op) != 1 || !module_in_layer(graph->op[op].module))
+	if (!rule || !rule_contracts(rule) || graph_results(graph, op) != 1 || !module_in_layer(graph->op[op].module))
 		return false;
 	FOR_ITEMS(read, &graph->reads, op)
 		matrices += is_wide(&graph->tensor[read], rule->cost == COST_GROUPED);

@@ -16,9 +16,8 @@
 static uint32_t like(
 	const struct gradient *g, const char *type, uint32_t tensor, const uint32_t *input, uint32_t inputs)
 {
-	struct build *build = g->build;
-	build_op(build, type, input, inputs);
-	return build_output(build, build_dtype(build, tensor), build_shape(build, tensor));
+	build_op(g->build, type, input, inputs);
+	return build_output_like(g->build, tensor);
 }
 
 /* Sums a gradient over the dims that broadcasting added, down to the shape of a forward tensor. */
@@ -94,11 +93,12 @@ static void addmm(const struct gradient *g)
 /* ---- normalisation ---- */
 
 /* One backward op with the gradients of the input, and of weight and bias where they are wanted. */
-static void norm_outputs(const struct gradient *g)
+static void norm(const struct gradient *g, const char *type, const uint32_t *input, uint32_t inputs)
 {
+	build_op(g->build, type, input, inputs);
 	FOR_WHILE(i, g->ins, i < 3)
 		if (gradient_needs(g, i))
-			g->to[i] = build_output(g->build, build_dtype(g->build, g->in[i]), build_shape(g->build, g->in[i]));
+			g->to[i] = build_output_like(g->build, g->in[i]);
 }
 
 static uint32_t input_or_none(const struct gradient *g, uint32_t i)
@@ -111,26 +111,12 @@ static uint32_t output_or_none(const struct gradient *g, uint32_t i)
 	return i < g->outs ? g->out[i] : NONE;
 }
 
-static void gradient_layer_norm(const struct gradient *g)
-{
-	build_op(g->build, "aten.native_layer_norm_backward.default", IN(g->from[0], g->in[0], output_or_none(g, 1),
-		output_or_none(g, 2), input_or_none(g, 1), input_or_none(g, 2)));
-	norm_outputs(g);
-}
-
-static void group_norm(const struct gradient *g)
-{
-	build_op(g->build, "aten.native_group_norm_backward.default", IN(g->from[0], g->in[0], output_or_none(g, 1),
-		output_or_none(g, 2), input_or_none(g, 1)));
-	norm_outputs(g);
-}
-
-static void rms_norm(const struct gradient *g)
-{
-	build_op(g->build, "aten._fused_rms_norm_backward.default",
-		IN(g->from[0], g->in[0], output_or_none(g, 1), input_or_none(g, 1)));
-	norm_outputs(g);
-}
+DERIVATIVE(gradient_layer_norm, norm(g, "aten.native_layer_norm_backward.default", IN(g->from[0], g->in[0],
+	output_or_none(g, 1), output_or_none(g, 2), input_or_none(g, 1), input_or_none(g, 2))))
+DERIVATIVE(group_norm, norm(g, "aten.native_group_norm_backward.default", IN(g->from[0], g->in[0],
+	output_or_none(g, 1), output_or_none(g, 2), input_or_none(g, 1))))
+DERIVATIVE(rms_norm, norm(g, "aten._fused_rms_norm_backward.default", IN(g->from[0], g->in[0],
+	output_or_none(g, 1), input_or_none(g, 1))))
 
 /* ---- element by element ---- */
 
@@ -313,7 +299,7 @@ DERIVATIVE(take_one, g->to[0] = like(g, "aten.select_backward.default", g->in[0]
 static void gradient_split(const struct gradient *g)
 {
 	struct build *build = g->build;
-	uint32_t *MAKE(parts, g->outs);
+	HELD uint32_t *MAKE(parts, g->outs);
 	if (!parts) {
 		build->status = NO_MEMORY;
 		return;
@@ -321,7 +307,6 @@ static void gradient_split(const struct gradient *g)
 	FOR(i, g->outs)
 		parts[i] = g->from[i] != NONE ? g->from[i] : zeros(g, g->out[i]);
 	g->to[0] = like(g, "aten.cat.default", g->in[0], parts, g->outs);
-	mem_free(parts);
 }
 
 static void gradient_join(const struct gradient *g)
@@ -419,7 +404,7 @@ static void kernel(const struct gradient *g, const struct rule *rule)
 		read_one(g->build, i < g->ins ? g->in[i] : g->out[i - g->ins]);
 	FOR(i, g->ins)
 		if (gradient_needs(g, i) && passes_to(rule, i))
-			g->to[i] = build_output(g->build, build_dtype(g->build, g->in[i]), build_shape(g->build, g->in[i]));
+			g->to[i] = build_output_like(g->build, g->in[i]);
 	if (g->done > 0 && g->done < g->whole)
 		build_share(g->build, g->done, g->whole);
 }
@@ -502,8 +487,8 @@ static const struct derivative *find_derivative(const char *type)
 	if (length >= sizeof text)
 		return NULL;
 	PRINT_TO(text, "%.*s", (int)length, word);
-	if (strncmp(type, "onnx.", 5) == 0 ? !aten_name(word, length, text, sizeof text)
-		: strncmp(type, "aten.", 5) != 0 && strncmp(type, "tidemark.", 9) != 0)
+	if (text_begins(type, "onnx.") ? !aten_name(word, length, text, sizeof text)
+		: !text_begins(type, "aten.") && !text_begins(type, "tidemark."))
 		return NULL;
 	length = strlen(text);
 	if (length > 1 && text[length - 1] == '_')

@@ -35,7 +35,7 @@ static int64_t grouped_heads_elements(const struct tensor *tensor)
 /* The only operand, of an op with one result and nothing written in place; NONE. */
 static uint32_t only_operand(const struct graph *graph, uint32_t op)
 {
-	bool plain = csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1 &&
+	bool plain = graph_operands(graph, op) == 1 && graph_results(graph, op) == 1 &&
 		graph_pairs(graph, op) == 0;
 	return plain ? graph_operand(graph, op, 0) : NONE;
 }
@@ -138,8 +138,8 @@ static void group_kernel(struct grouping *grouping, uint32_t op)
 	const struct rule *rule = rules_find(grouping->rules, graph->op[op].type);
 	bool backward = rule && rule->cost == COST_ATTENTION_BACKWARD;
 	uint32_t copies[2], source[2], sum[2], chain[2][CHAIN], links[2];
-	if (!rule || (rule->cost != COST_ATTENTION && !backward) || csr_length(&graph->reads, op) < (backward ? 4u : 3u) ||
-		(backward && csr_length(&graph->writes, op) != 3) ||
+	if (!rule || (rule->cost != COST_ATTENTION && !backward) || graph_operands(graph, op) < (backward ? 4u : 3u) ||
+		(backward && graph_results(graph, op) != 3) ||
 		!find_sources(grouping, op, backward ? 2 : 1, copies, source))
 		return;
 	FOR_WHILE(i, 2, backward) {

@@ -132,7 +132,7 @@ static void loss_chunks_cut_all(struct chunking *chunking)
 	bool *done;
 	if (!ROOM(&chunking->arena, done, graph->tensors))
 		chunking->build.status = NO_MEMORY;
-	for (uint32_t op = chunking->region.first; op <= chunking->region.last; op++) {
+	FOR_FROM(op, chunking->region.first, chunking->region.last + 1) {
 		if (!chunking->region.inside[op])
 			continue;
 		FOR_ITEMS(tensor, &graph->reads, op) {
@@ -170,7 +170,7 @@ static void count_labels(struct chunking *chunking)
 	struct build *build = &chunking->build;
 	const struct graph *graph = chunking->graph;
 	uint32_t loss = chunking->region.loss, labels = chunking->region.labels;
-	uint32_t results = csr_length(&graph->writes, loss),
+	uint32_t results = graph_results(graph, loss),
 			 weight = results > 1 ? graph_result(graph, loss, 1) : NONE;
 	chunking->total = NONE;
 	FOR_WHILE(c, chunking->chunks, fine(chunking)) {
@@ -282,8 +282,8 @@ static bool loss_chunks_add_product(struct chunking *chunking, uint32_t op, uint
 	struct build *build = &chunking->build;
 	const struct rule *rule = rules_find(chunking->rules, graph->op[op].type);
 	uint32_t result = graph_result(graph, op, 0);
-	if (chunk == 0 || !rule || strcmp(rule->factors, "m k+, k+ n -> m n") != 0 || csr_length(&graph->reads, op) != 2 ||
-		csr_length(&graph->writes, op) != 1 || !loss_region_leaves(chunking->graph, &chunking->region, result) ||
+	if (chunk == 0 || !rule || strcmp(rule->factors, "m k+, k+ n -> m n") != 0 || graph_operands(graph, op) != 2 ||
+		graph_results(graph, op) != 1 || !loss_region_leaves(chunking->graph, &chunking->region, result) ||
 		loss_chunks_has_rows(chunking, result))
 		return false;
 	uint32_t *sum = &chunking->part[result * (size_t)chunking->chunks];
@@ -324,7 +324,7 @@ static void begin_backward(struct chunking *chunking, uint32_t chunk)
 	const struct graph *graph = chunking->graph;
 	struct build *build = &chunking->build;
 	uint32_t op = chunking->region.backward, loss = chunking->region.loss;
-	uint32_t weight = csr_length(&graph->writes, loss) > 1 ? graph_result(graph, loss, 1) : NONE;
+	uint32_t weight = graph_results(graph, loss) > 1 ? graph_result(graph, loss, 1) : NONE;
 	if (!chunking->region.mean)
 		return;
 	FOR_ITEMS(read, &graph->reads, op)
@@ -415,7 +415,7 @@ static void loss_chunks_write_results(struct chunking *chunking)
 {
 	const struct graph *graph = chunking->graph;
 	const struct loss_region *region = &chunking->region;
-	for (uint32_t op = region->first; op <= region->last; op++)
+	FOR_FROM(op, region->first, region->last + 1)
 		FOR_ROW(i, &graph->writes, op) {
 			uint32_t tensor = graph->writes.item[i];
 			if (!region->inside[op] || !fine(chunking) || (op == region->loss && i > graph->writes.start[op]))

@@ -80,7 +80,7 @@ static bool loss_region_is_large(const struct finding *finding, uint32_t tensor)
 
 static int64_t loss_bytes(const struct graph *graph, const struct rules *rules, uint32_t op)
 {
-	bool loss = (rules_traits(rules, graph->op[op].type) & TRAIT_CLASSES) && csr_length(&graph->reads, op) >= 2;
+	bool loss = (rules_traits(rules, graph->op[op].type) & TRAIT_CLASSES) && graph_operands(graph, op) >= 2;
 	const struct tensor *logits = loss ? &graph->tensor[graph_operand(graph, op, 0)] : NULL;
 	return logits && logits->dims >= 2 ? logits->bytes : 0;
 }
@@ -113,7 +113,7 @@ static enum status find_loss(struct finding *finding)
 	if (region->loss == NONE)
 		return loss_region_refuse(finding, "the graph has no loss that tells classes apart");
 	const struct op *loss = &graph->op[region->loss];
-	if (csr_length(&graph->reads, region->loss) > 2)
+	if (graph_operands(graph, region->loss) > 2)
 		return loss_region_refuse(finding, "op %s weighs its classes", loss->name);
 	int64_t reduction;
 	region->mean = !argument_integer(arguments_item(loss->arguments, 3), &reduction) || reduction != 2;
@@ -206,7 +206,7 @@ static bool is_feeding_view(const struct finding *finding, uint32_t op)
 {
 	const struct graph *graph = finding->graph;
 	const struct rule *rule = rules_find(finding->rules, graph->op[op].type);
-	if (!rule || rule->cost != COST_NONE || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
+	if (!rule || rule->cost != COST_NONE || graph_operands(graph, op) != 1 || graph_results(graph, op) != 1)
 		return false;
 	uint32_t operand = graph_operand(graph, op, 0), result = graph_result(graph, op, 0),
 			 readers = 0, from, to;
@@ -230,7 +230,7 @@ static enum status find_move(struct finding *finding, uint32_t op)
 	const struct graph *graph = finding->graph;
 	struct loss_region *region = finding->region;
 	uint32_t from, to;
-	if (csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1 || region->longer == NONE)
+	if (graph_operands(graph, op) != 1 || graph_results(graph, op) != 1 || region->longer == NONE)
 		return OK;
 	if (loss_region_rows_of(finding, graph_operand(graph, op, 0), &from) < 0 ||
 		loss_region_rows_of(finding, graph_result(graph, op, 0), &to) < 0 || from == to)
@@ -258,7 +258,7 @@ static enum status find_ops(struct finding *finding)
 		if (!region->inside[op])
 			continue;
 		region->first = region->first == NONE ? op : region->first;
-		if (!op_releases(&graph->op[op]) || csr_length(&graph->reads, op) > 1)
+		if (!op_releases(&graph->op[op]) || graph_operands(graph, op) > 1)
 			region->last = op; /* where the program lets go of the logits isn't of their chunks */
 		region->ops++;
 		if (find_move(finding, op) != OK)
@@ -294,8 +294,8 @@ static bool is_seed(const struct finding *finding, uint32_t op)
 {
 	const struct graph *graph = finding->graph;
 	const struct rule *rule = rules_find(finding->rules, graph->op[op].type);
-	return rule && rule == rules_find(finding->rules, "aten.ones_like") && csr_length(&graph->reads, op) == 1 &&
-		csr_length(&graph->writes, op) == 1 && graph->tensor[graph_result(graph, op, 0)].dims == 0;
+	return rule && rule == rules_find(finding->rules, "aten.ones_like") && graph_operands(graph, op) == 1 &&
+		graph_results(graph, op) == 1 && graph->tensor[graph_result(graph, op, 0)].dims == 0;
 }
 
 /* Sums of what chunks make of it give what the whole makes. Means say which dims they had. */
@@ -343,7 +343,7 @@ static enum status find_roles(struct finding *finding)
 	const struct graph *graph = finding->graph;
 	struct loss_region *region = finding->region;
 	enum status status = OK;
-	for (uint32_t op = region->first; op <= region->last; op++)
+	FOR_FROM(op, region->first, region->last + 1)
 		FOR_ITEMS(written, &graph->writes, op)
 			if (region->inside[op])
 				region->role[written] = LOSS_INSIDE;
@@ -360,8 +360,8 @@ static enum status find_roles(struct finding *finding)
 		}
 		FOR_ITEMS(write, &graph->writes, op)
 			THEN(status, check_result(finding, op, write));
-		for (uint32_t i = graph->inplace_start[op]; i < graph->inplace_start[op + 1] && status == OK; i++)
-			if (region->role[graph->inplace[i].in] != LOSS_INSIDE)
+		FOR_SPAN(i, graph->inplace_start, op)
+			if (status == OK && region->role[graph->inplace[i].in] != LOSS_INSIDE)
 				status = loss_region_refuse(
 					finding, "op %s writes into %s", graph->op[op].name, graph->tensor[graph->inplace[i].in].name);
 	}
@@ -373,7 +373,7 @@ static enum status loss_region_find_order(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	struct loss_region *region = finding->region;
-	for (uint32_t op = region->first; op <= region->last; op++) {
+	FOR_FROM(op, region->first, region->last + 1) {
 		bool waits = false;
 		FOR_ITEMS(before, &graph->pred, op)
 			waits |= region->behind[before] || (region->inside[before] && !region->inside[op]);
@@ -391,7 +391,7 @@ static enum status find_labels(struct finding *finding)
 	const struct graph *graph = finding->graph;
 	struct loss_region *region = finding->region;
 	uint32_t labels = graph_operand(graph, region->loss, 1);
-	while (region->role[labels] == LOSS_INSIDE && csr_length(&graph->reads, graph->tensor[labels].writer) == 1)
+	while (region->role[labels] == LOSS_INSIDE && graph_operands(graph, graph->tensor[labels].writer) == 1)
 		labels = graph_operand(graph, graph->tensor[labels].writer, 0);
 	region->labels = labels;
 	return region->role[labels] == LOSS_CUT

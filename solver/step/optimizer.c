@@ -394,7 +394,7 @@ static void keep_practice(
 			FOR_ITEMS(item, &step->reads, op) {
 				const struct tensor *read = &step->tensor[item];
 				update->master |= step->storage[read->storage].kind == KIND_OPTIMIZER && read->dtype == DTYPE_F32 &&
-					csr_length(&step->reads, op) == 2 && read->dims == written->dims &&
+					graph_operands(step, op) == 2 && read->dims == written->dims &&
 					read->bytes * dtype_bits[written->dtype] == written->bytes * 32;
 			}
 		}

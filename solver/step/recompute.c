@@ -32,7 +32,7 @@ static bool wanted_anew(const struct replay *replay, uint32_t tensor)
 /* An op that makes nothing but other names. */
 static bool names_only(const struct graph *graph, uint32_t op)
 {
-	bool only = csr_length(&graph->writes, op) > 0;
+	bool only = graph_results(graph, op) > 0;
 	FOR_ITEMS(written, &graph->writes, op)
 		only &= step_recompute_is_view(graph, written);
 	return only;
@@ -373,8 +373,9 @@ static void later_op(struct replay *replay, uint32_t op, uint32_t capacity)
 		replay->op[op] = NONE;
 		return;
 	}
-	for (uint32_t i = graph->reads.start[op]; !release && i < graph->reads.start[op + 1]; i++)
-		write_anew(replay, graph->reads.item[i], capacity);
+	FOR_ITEMS(read, &graph->reads, op)
+		if (!release)
+			write_anew(replay, read, capacity);
 	FOR_ITEMS(tensor, &graph->writes, op) {
 		uint32_t root = graph->storage[storage_of(graph, tensor)].root;
 		if (graph->tensor[tensor].alias != NONE && replay->build.status == OK &&

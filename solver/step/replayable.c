@@ -133,8 +133,8 @@ static void charge_flops(const struct replay *replay, bool *demanded, bool *dema
 		bool again = !is_forward(graph, op) && !op_releases(&graph->op[op]);
 		FOR_ITEMS(written, &graph->writes, op)
 			again |= demanded[written];
-		for (uint32_t i = graph->inplace_start[op]; is_forward(graph, op) && i < graph->inplace_start[op + 1]; i++)
-			again |= demanded_storage[storage_of(graph, graph->inplace[i].in)];
+		FOR_SPAN(i, graph->inplace_start, op)
+			again |= is_forward(graph, op) && demanded_storage[storage_of(graph, graph->inplace[i].in)];
 		if (again && is_forward(graph, op))
 			replayable_charge(replay, cost, by_layer, op, replay->activations->flops[op], 0);
 		FOR_ITEMS(item, &graph->reads, op)

@@ -131,7 +131,7 @@ static bool touches_changed(const struct scaling *scaling, uint32_t op)
 static enum status scale_bind_new(struct scaling *scaling, const struct rule *rule, uint32_t op)
 {
 	const struct graph *graph = scaling->graph;
-	uint32_t operands = csr_length(&graph->reads, op), results = csr_length(&graph->writes, op), at = 0;
+	uint32_t operands = graph_operands(graph, op), results = graph_results(graph, op), at = 0;
 	HELD struct rule_tensor *MAKE(tensor, operands + (size_t)results);
 	HELD int64_t (*summed)[DIMS_MAX] = scaling->sums[op] ? mem_alloc(operands, sizeof *summed) : NULL;
 	NEED(tensor && (!scaling->sums[op] || summed));
@@ -280,8 +280,8 @@ static void count_copies(struct scaling *scaling)
 		scaling->report->first_copy = op;
 		uint32_t result = graph_result(graph, op, 0);
 		FOR_ITEMS(user, &graph->users, graph->tensor[result].storage) {
-			bool linear = csr_length(&graph->reads, user) == 3 && graph_operand(graph, user, 1) == result
-				&& (rules_traits(scaling->rules, graph->op[user].type) & TRAIT_BIASED) && csr_length(&graph->writes, user) == 1;
+			bool linear = graph_operands(graph, user) == 3 && graph_operand(graph, user, 1) == result
+				&& (rules_traits(scaling->rules, graph->op[user].type) & TRAIT_BIASED) && graph_results(graph, user) == 1;
 			scaling->report->unfused += linear;
 			scaling->unfused[user] |= linear;
 		}
@@ -345,7 +345,7 @@ static bool is_needless(const struct scaling *scaling, uint32_t op)
 {
 	const struct graph *graph = scaling->graph;
 	bool viewed = false;
-	if (strncmp(graph->op[op].type, "aten.clone", 10) != 0 || csr_length(&graph->reads, op) != 1)
+	if (!text_begins(graph->op[op].type, "aten.clone") || graph_operands(graph, op) != 1)
 		return false;
 	uint32_t result = graph_result(graph, op, 0);
 	const struct tensor *of = &graph->tensor[result];
@@ -353,12 +353,12 @@ static bool is_needless(const struct scaling *scaling, uint32_t op)
 		FOR_SPAN(i, graph->inplace_start, user)
 			if (graph->tensor[graph->inplace[i].in].storage == of->storage)
 				return false;
-		if (csr_length(&graph->reads, user) != 1 || graph_operand(graph, user, 0) != result ||
+		if (graph_operands(graph, user) != 1 || graph_operand(graph, user, 0) != result ||
 			op_releases(&graph->op[user]))
 			continue;
 		uint32_t view = graph_result(graph, user, 0);
 		const struct tensor *to = &graph->tensor[view];
-		if (strncmp(graph->op[user].type, "aten._unsafe_view", 17) != 0 || same_but_ones(of, of->shape, to, to->shape) ||
+		if (!text_begins(graph->op[user].type, "aten._unsafe_view") || same_but_ones(of, of->shape, to, to->shape) ||
 			!same_but_ones(of, new_shape(scaling, result), to, new_shape(scaling, view)))
 			return false;
 		viewed = true;
@@ -544,11 +544,11 @@ static enum status scale_write_op(struct scaling *scaling, uint32_t op, uint32_t
 	const struct graph *graph = scaling->graph;
 	struct draft *draft = scaling->draft;
 	struct op copy = graph->op[op];
-	uint32_t first = csr_length(&graph->reads, op) > 0 ? graph_operand(graph, op, 0) : NONE;
+	uint32_t first = graph_operands(graph, op) > 0 ? graph_operand(graph, op, 0) : NONE;
 	if (scaling->copied[op]) {
 		int64_t elements = count_elements(new_shape(scaling, first), graph->tensor[first].dims);
 		TRY(scale_add_op(scaling, &copy, "aten.clone.default", "copy", elements, first, *clone));
-		if (strncmp(copy.type, "aten._reshape_alias", 19) == 0)
+		if (text_begins(copy.type, "aten._reshape_alias"))
 			copy.type = "aten._unsafe_view.default";
 	}
 	copy.flops = scaling->flops[op];

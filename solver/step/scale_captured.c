@@ -80,7 +80,7 @@ static void find_reserves(struct growing *growing, uint32_t op)
 {
 	const struct graph *from = growing->from;
 	const struct rule *rule = rules_find(growing->rules, from->op[op].type);
-	if (!rule || rule->cost != COST_RECURRENCE || csr_length(&from->reads, op) == 0 || csr_length(&from->writes, op) == 0)
+	if (!rule || rule->cost != COST_RECURRENCE || graph_operands(from, op) == 0 || graph_results(from, op) == 0)
 		return;
 	uint32_t x = graph_operand(from, op, 0), y = graph_result(from, op, 0);
 	if (from->tensor[x].dims != 3 || from->tensor[y].dims != 3)
@@ -155,7 +155,7 @@ static enum status scale_captured_find_flops(struct growing *growing, uint32_t o
 static int64_t new_workspace(struct growing *growing, uint32_t op)
 {
 	const struct graph *from = growing->from;
-	uint32_t first = csr_length(&from->reads, op) > 0 ? graph_operand(from, op, 0) : NONE;
+	uint32_t first = graph_operands(from, op) > 0 ? graph_operand(from, op, 0) : NONE;
 	int64_t workspace = from->op[op].workspace;
 	int64_t measured = growth_workspace(&from->op[op], from->about.batch + growing->more);
 	if (growing->more == 0 || measured >= 0)

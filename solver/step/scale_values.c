@@ -132,7 +132,7 @@ static bool is_counted(const struct reach *reach, uint32_t factor)
 {
 	const struct factors *factors = reach->factors;
 	FOR(op, reach->graph->ops) {
-		if (csr_length(&reach->graph->reads, op) > 0)
+		if (graph_operands(reach->graph, op) > 0)
 			continue;
 		FOR_ITEMS(t, &reach->graph->writes, op) {
 			uint32_t start = factors->dim_start[t];
@@ -150,7 +150,7 @@ static bool follow_tokens(struct reach *reach, uint32_t op)
 {
 	const struct factors *factors = reach->factors;
 	const struct graph *graph = reach->graph;
-	if (csr_length(&graph->reads, op) > 0 || csr_length(&graph->writes, op) != 1)
+	if (graph_operands(graph, op) > 0 || graph_results(graph, op) != 1)
 		return false;
 	uint32_t t = graph_result(graph, op, 0), slots = NONE;
 	int64_t before = 1, after = 1;
@@ -179,8 +179,8 @@ static bool follow_dispatch(struct reach *reach, const struct rules *rules, uint
 {
 	const struct factors *factors = reach->factors;
 	const struct graph *graph = reach->graph;
-	if (!(rules_traits(rules, graph->op[op].type) & TRAIT_DISPATCH) || csr_length(&graph->reads, op) == 0 ||
-		csr_length(&graph->writes, op) == 0)
+	if (!(rules_traits(rules, graph->op[op].type) & TRAIT_DISPATCH) || graph_operands(graph, op) == 0 ||
+		graph_results(graph, op) == 0)
 		return false;
 	uint32_t flat = graph_operand(graph, op, 0), stack = graph_result(graph, op, 0);
 	if (graph->tensor[flat].dims != 2 || graph->tensor[stack].dims != 3)
@@ -204,8 +204,8 @@ static void follow_reserve(struct reach *reach, const struct rules *rules, uint3
 	const struct factors *factors = reach->factors;
 	const struct graph *graph = reach->graph;
 	const struct rule *rule = rules_find(rules, graph->op[op].type);
-	if (!rule || rule->cost != COST_RECURRENCE || csr_length(&graph->reads, op) == 0 ||
-		csr_length(&graph->writes, op) == 0)
+	if (!rule || rule->cost != COST_RECURRENCE || graph_operands(graph, op) == 0 ||
+		graph_results(graph, op) == 0)
 		return;
 	uint32_t x = graph_operand(graph, op, 0), y = graph_result(graph, op, 0);
 	int64_t before[4], after[4], from = 1, to = 1; /* times, samples, features, hidden; those of the operand multiplied */
@@ -301,11 +301,11 @@ static enum status check_positions(struct reach *reach, const struct rules *rule
 	const struct graph *graph = reach->graph;
 	FOR(op, graph->ops) {
 		const struct rule *rule = rules_find(rules, graph->op[op].type);
-		if (!rule || !(rule->traits & TRAIT_EMBEDDING) || csr_length(&graph->reads, op) != 2)
+		if (!rule || !(rule->traits & TRAIT_EMBEDDING) || graph_operands(graph, op) != 2)
 			continue;
 		const uint32_t *read = graph->reads.item + graph->reads.start[op];
 		uint32_t writer = graph->tensor[read[1]].writer, start = reach->factors->dim_start[read[1]];
-		if (writer == NONE || csr_length(&graph->reads, writer) != 0 || !reach->values->changed[read[1]] ||
+		if (writer == NONE || graph_operands(graph, writer) != 0 || !reach->values->changed[read[1]] ||
 			graph->tensor[read[0]].dims == 0 ||
 			graph->tensor[read[1]].dims != 1) /* [batch, seq] is filled with one number: token types */
 			continue;

@@ -27,8 +27,8 @@ static bool shared_views_is_plain_view(const struct sharing *sharing, uint32_t o
 {
 	const struct graph *graph = sharing->graph;
 	const struct rule *rule = rules_find(sharing->rules, graph->op[op].type);
-	if (!rule || !(rule->traits & TRAIT_SHAPED) || rule->cost != COST_NONE || csr_length(&graph->reads, op) != 1 ||
-		csr_length(&graph->writes, op) != 1 || sharing->tied[op])
+	if (!rule || !(rule->traits & TRAIT_SHAPED) || rule->cost != COST_NONE || graph_operands(graph, op) != 1 ||
+		graph_results(graph, op) != 1 || sharing->tied[op])
 		return false;
 	const struct tensor *result = &graph->tensor[graph_result(graph, op, 0)];
 	return result->alias != NONE && result->shape && result->kind != KIND_OUTPUT && !sharing->fixed[result->storage];

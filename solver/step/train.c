@@ -99,7 +99,7 @@ static void train_find_needs(struct train *train)
 static bool overwrites_first(const struct graph *graph, uint32_t op)
 {
 	FOR_SPAN(i, graph->inplace_start, op)
-		if (csr_length(&graph->reads, op) > 0 && graph->inplace[i].in == graph_operand(graph, op, 0))
+		if (graph_operands(graph, op) > 0 && graph->inplace[i].in == graph_operand(graph, op, 0))
 			return true;
 	return false;
 }
@@ -109,8 +109,8 @@ static void keep_copy(struct train *train, uint32_t op)
 {
 	const struct graph *graph = train->forward;
 	bool needed[16] = { false };
-	uint32_t count = csr_length(&graph->reads, op), start = graph->reads.start[op];
-	if (!overwrites_first(graph, op) || csr_length(&graph->writes, op) == 0 ||
+	uint32_t count = graph_operands(graph, op), start = graph->reads.start[op];
+	if (!overwrites_first(graph, op) || graph_results(graph, op) == 0 ||
 		!train->needs[graph_result(graph, op, 0)])
 		return;
 	FOR_WHILE(i, count, i < 16)
@@ -191,7 +191,7 @@ static void hold_operands(struct train *train, const struct gradient *gradient, 
 static void expand_op(struct train *train, uint32_t op)
 {
 	const struct graph *graph = train->forward;
-	uint32_t ins = csr_length(&graph->reads, op), outs = csr_length(&graph->writes, op);
+	uint32_t ins = graph_operands(graph, op), outs = graph_results(graph, op);
 	const uint32_t *read = graph->reads.item + graph->reads.start[op],
 				   *written = graph->writes.item + graph->writes.start[op];
 	HELD uint32_t *MAKE(ids, (size_t)(ins + outs) * 2);
@@ -356,7 +356,7 @@ struct graph *train_step(const struct graph *forward, const struct train_options
 static bool kept_for_backward(const struct graph *graph, const struct rules *rules, uint32_t op)
 {
 	if ((rules_traits(rules, graph->op[op].type) & (TRAIT_COPY | TRAIT_CAST)) != TRAIT_COPY ||
-		csr_length(&graph->writes, op) != 1)
+		graph_results(graph, op) != 1)
 		return false;
 	uint32_t storage = graph->tensor[graph_result(graph, op, 0)].storage;
 	FOR_ITEMS(user, &graph->users, storage)

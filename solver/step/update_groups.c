@@ -35,7 +35,7 @@ static void take_row_of_all(const struct graph *graph, uint32_t op, struct rows 
 static uint32_t rows_room(const struct graph *graph, uint32_t op)
 {
 	return 2 *
-		(csr_length(&graph->reads, op) + csr_length(&graph->writes, op) + graph_pairs(graph, op)) +
+		(graph_operands(graph, op) + graph_results(graph, op) + graph_pairs(graph, op)) +
 		2;
 }
 
@@ -49,7 +49,7 @@ static void update_groups_take_rows(const struct graph *graph, uint32_t op, stru
 		take_row_of_all(graph, op, rows);
 		return;
 	}
-	bool makes = csr_length(&graph->writes, op) == count;
+	bool makes = graph_results(graph, op) == count;
 	/* First column after column, then turned. */
 	for (uint32_t item = 0; arguments_item(arguments, item) && (columns + 1) * (uint64_t)count <= room; item++)
 		columns += arguments_tensors(arguments, graph, item, column + (size_t)columns * count, count) == count;
