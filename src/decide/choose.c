@@ -6,6 +6,7 @@
 #include "decide.h"
 #include "src/scenario/knobs.h"
 #include "src/scenario/shard_mesh.h"
+#include "src/stages/shard/stage.h"
 
 #define SEEN_MOST 3
 #define RACE_OPS 1000       /* of a device's graph: of smaller ones all candidates are planned at once */
@@ -124,7 +125,7 @@ static bool choose_has_chance(struct choosing *choosing, bool sure, struct look 
 {
 	const struct planning *planning = choosing->planning;
 	const struct plan *best = choose_leader(choosing);
-	struct transformed *transformed = stage_transform(
+	struct transformed *transformed = look->transformed ? look->transformed : stage_transform(
 		planning->stage, planning->input, planning->scenario, &look->wish, false, planning->error);
 	look->transformed = transformed;
 	if (transformed && control_status(planning->stage->control) == CANCELLED)
@@ -449,6 +450,35 @@ static struct transformed *choose_show_soon(struct choosing *choosing)
 	return transformed;
 }
 
+/* auto of a deep step: plans of what few of its layers are split as, and of the first. False: candidates of the whole
+ * step may be better, as it keeps the cap and they didn't, or the other way round. */
+static bool choose_by_few(struct choosing *choosing, struct transformed *first)
+{
+	const struct planning *planning = choosing->planning;
+	OWN(sharding) told = { 0 };
+	OWN(plan) *few = !choosing->rival && step_runs("choose.shallow") ? choose_shallow(planning, first->sharded, &told)
+		: NULL;
+	struct plan_wish wish = { .margin = MARGIN_NO_CAP, .first = first->sharded, .told = &told };
+	OWN(transformed) *whole = few
+		? stage_transform(planning->stage, planning->input, planning->scenario, &wish, false, planning->error) : NULL;
+	if (!whole)
+		return false;
+	plan_each_order(planning, whole, &wish, false, &choosing->list);
+	choosing->compared = few->compared;
+	choosing->limited |= few->limited;
+	const struct plan *best = shortlist_leader(&choosing->list);
+	if (!best || plan_is_over(best) != plan_is_over(few))
+		return false;
+	struct look look = { .wish = first_wish(planning->scenario), .transformed = transformed_retain(first), .glance = -1,
+		.mark = store_mark(planning->stage->store) };
+	if (!plan_is_over(best) && !sharding_equal(&first->sharded->shared->units, &first->sharded->sharding, &told) &&
+		choose_has_chance(choosing, false, &look))
+		choose_complete(choosing, &look);
+	else
+		choose_forget(&look);
+	return true;
+}
+
 /* The first plan of all. Auto's of a large step that keeps the cap is what a few passes find: what else there is
  * decides whether it is worth more. */
 static struct plan *choose_begin(struct choosing *choosing)
@@ -463,6 +493,14 @@ static struct plan *choose_begin(struct choosing *choosing)
 	wish.soon = soon ? soon->sharded : NULL;
 	OWN(transformed) *transformed = stage_transform(
 		planning->stage, planning->input, scenario, &wish, false, planning->error);
+	bool deep = transformed && transformed->sharded && shard_is_deep(transformed->sharded->shared, scenario);
+	if (deep && choose_by_few(choosing, transformed))
+		return NULL;
+	if (deep) {
+		wish.whole = true;
+		transformed_release(transformed);
+		transformed = stage_transform(planning->stage, planning->input, scenario, &wish, false, planning->error);
+	}
 	OWN(plan) *quick = may && choose_may_race(transformed) ? plan_transformed(planning, transformed, &wish, true) : NULL;
 	choosing->races = quick && !plan_is_over(quick);
 	if (!choosing->races)

@@ -6,6 +6,7 @@
  *     shortlist  which of several plans is taken: the one comparison
  *     assemble   one pass through the stages
  *     choose     the table of candidates, and the loop over them
+ *     shallow    what is chosen for a step with few of its equal layers
  *     rounds     how much of the cap is left to order and layout
  *     variants   other scenarios that answer the one asked for: all kept, each schedule
  *     moves      shardings of small graphs, judged by plans alone
@@ -119,12 +120,19 @@ struct plan *choose_plan(const struct planning *planning, const struct plan *riv
 /* The same by heuristics alone, without rivals. */
 struct plan *choose_quickly(const struct planning *planning);
 
+/* The plan of auto for the same step with few of its equal layers, under a budget that is as much smaller, and its
+ * sharding drawn out to all layers. first: a sharding of a step for which shard_is_deep() holds. NULL: layers are
+ * not equal in all that counts, or the error's status. O(step) beside the plan. */
+struct plan *choose_shallow(const struct planning *planning, const struct sharded *first, struct sharding *told);
+
 /* variants: other scenarios whose plans answer the one asked for. */
 
 /* A copy to be changed, and what plans it; not to be moved. */
 struct variant { struct planning planning; struct scenario scenario; };
 /* False: no memory. Else scenario_done(&variant->scenario). */
 bool variant_open(struct variant *variant, const struct planning *planning);
+/* The same of a step that is made, and is such a part of the whole: so is its budget. */
+void variant_of_part(struct scenario *scenario, double part);
 
 /* choose_plan() or choose_quickly(). With recompute=auto the better one of that and of the plan that recompute=none
  * comes to, whose orders, cuts and shardings are sought for a step that keeps all: what keeps the cap so is not always

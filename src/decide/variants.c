@@ -13,6 +13,18 @@ bool variant_open(struct variant *variant, const struct planning *planning)
 	return scenario_copy(&variant->scenario, planning->scenario) == OK || fail_memory(planning->error) == OK;
 }
 
+void variant_of_part(struct scenario *scenario, double part)
+{
+	int64_t budget = scenario_budget(scenario);
+	FOR_INT(k, KNOB_COUNT)
+		if (knobs[k].stage < STAGE_SHARD && k != K_allocator && knob_matters(k))
+			scenario->value[k] = knobs[k].normal;
+	if (budget >= 0) {
+		scenario->value[K_reserve] = 0;
+		scenario->value[K_memory] = (int64_t)((double)budget * part);
+	}
+}
+
 /* A variant's plan as one of the scenario that was asked for. */
 static struct plan *variants_answer(const struct planning *planning, struct plan *plan)
 {

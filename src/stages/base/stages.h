@@ -44,6 +44,7 @@ struct plan_wish {
 		RIVALS_SOON
 	} rivals; /* auto: beside what the search finds others to plan; just that; an expert's and others, without the
 				 search; what one of the quick searches finds, for whoever looks on */
+	bool whole;                 /* auto: rivals of a deep step, too, where few of its layers could tell */
 	const struct sharded *soon;  /* RIVALS_SOON's: its search isn't made again; may be NULL */
 	const struct sharded *first; /* what earlier searches have shown; may be NULL */
 	uint32_t rival;             /* 0: what the strategy finds; else one of first's rivals, counted from 1 */

@@ -268,7 +268,9 @@ struct sharded *shard_job_rival(struct shard_job *job, const struct sharded *fir
 	list_again(job, first, sharded);
 	shard_note_unsplit(&job->shared->units, rival, job->notes);
 	note(job->notes,
-		job->wish->told ? "once planned, this sharding is better than what the searches found: one or two ops at a "
+		job->wish->told && shard_is_deep(job->shared, job->scenario)
+			? "plans of a few of the equal layers were compared, and this sharding was the best of them"
+			: job->wish->told ? "once planned, this sharding is better than what the searches found: one or two ops at a "
 						  "time were split another way, and each such sharding was planned"
 							: rival < first->rival + first->experts
 			? "once planned, this expert's sharding is better than what the search found"

@@ -80,7 +80,7 @@ void shard_key_add(struct key *key, const struct scenario *scenario, const struc
 	if (searches && !scenario_cuts(scenario))
 		key_add(key, (uint64_t)wish->margin);
 	if (searches)
-		key_add(key, 8 * wish->rival + 2 * (uint32_t)wish->rivals + wish->least);
+		key_add(key, 16 * wish->rival + 4 * (uint32_t)wish->rivals + 2 * wish->whole + wish->least);
 	if (wish->first && (wish->rival > 0 || wish->rivals != RIVALS_SOUGHT || wish->told))
 		key_add_key(key, &wish->first->key);
 	if (wish->told)
@@ -153,6 +153,8 @@ void shard_job_list(struct shard_job *job, const char *text, const struct shardi
 	job->candidate[job->candidates++] = (struct shard_candidate){ copy ? copy : "", sharding_estimate(cost),
 		cost->usage, cost->redundant, true, false };
 }
+
+#define DEEP_PART 6        /* of a deep step at most such a part is left with few layers */
 
 /* Meshes that a first plan looks at, and a complete one: few on large graphs, so that it stands at once. */
 enum { QUICK_WORK = 15000, FULL_WORK = 400000 };
@@ -286,6 +288,13 @@ static enum status shard_stage_complete(struct shard_job *job, bool rivals, cons
 	return rivals && shard_job_rivals(job, &decided->choice, report, sharded) == NO_MEMORY ? NO_MEMORY : OK;
 }
 
+/* auto: few layers of a deep step show what else there is. */
+static bool shard_stage_seeks_rivals(const struct shard_job *job)
+{
+	bool few = !job->wish->whole && job->wish->rivals == RIVALS_SOUGHT && shard_is_deep(job->shared, job->scenario);
+	return !few && job->wish->rivals != RIVALS_NONE && control_status(job->stage->control) != CANCELLED;
+}
+
 static struct sharded *shard_stage_decide(struct shard_job *job, bool quick)
 {
 	struct decided decided = { .choice.zero = -1 };
@@ -307,8 +316,7 @@ static struct sharded *shard_stage_decide(struct shard_job *job, bool quick)
 		sharding_free(&sharding);
 	if (!sharded && status == OK && automatic && !quick)
 		sharded = shard_stage_expert(job, &decided, &report);
-	bool rivals = automatic && !quick && job->wish->rivals != RIVALS_NONE &&
-		control_status(job->stage->control) != CANCELLED;
+	bool rivals = automatic && !quick && shard_stage_seeks_rivals(job);
 	if (sharded && shard_stage_complete(job, rivals, &decided, &report, sharded) != OK) {
 		fail_memory(job->error);
 		sharded_release(sharded);
@@ -316,6 +324,19 @@ static struct sharded *shard_stage_decide(struct shard_job *job, bool quick)
 	}
 	sharding_report_free(&report);
 	return sharded;
+}
+
+bool shard_is_deep(const struct shared_units *shared, const struct scenario *scenario)
+{
+	uint64_t out = 0;
+	FOR_WHILE(s, shared->fold.segments, shared->folded) {
+		const struct fold_segment *segment = &shared->fold.segment[s];
+		out += segment->copies >= 2 * SHARD_FEW ? (uint64_t)(segment->copies - SHARD_FEW) * segment->ops : 0;
+	}
+	return shared->graph->ops - out <= shared->graph->ops / DEEP_PART && scenario->pins == 0 && !scenario_cuts(scenario) &&
+		scenario_strategy(scenario) == STRATEGY_AUTO && scenario_accumulation(scenario) == 1 &&
+		scenario->value[K_microbatches] == 1 && scenario->value[K_offload] == 0 &&
+		scenario->value[K_recompute] != RECOMPUTE_AUTO && scenario->value[K_recompute] != RECOMPUTE_KEPT;
 }
 
 struct sharded *stage_shard(struct stage_context *stage, struct graph *graph, const struct scenario *scenario,

@@ -32,6 +32,10 @@ enum status shard_clock_open(const struct stage_context *stage, const struct uni
 	const struct scenario *scenario, struct shard_clock *clock);
 void shard_clock_close(struct shard_clock *clock);
 
+#define SHARD_FEW 24       /* equal layers that stand for all of a deep step: the first and the last ones */
+/* Whether auto may choose by few of the equal layers, which a search has found: what is left is a small part of the
+ * step, and nothing else that the scenario asks for depends on their number. O(1). */
+bool shard_is_deep(const struct shared_units *shared, const struct scenario *scenario);
 /* The units of a graph: a new reference, from the store where they are there. NULL when out of memory. */
 struct shared_units *shared_units_find(struct stage_context *stage, struct graph *graph);
 struct shared_units *shared_units_retain(struct shared_units *shared);
