@@ -249,6 +249,6 @@ enum status flow_force(struct max_flow *flow, uint8_t *side, uint32_t node, enum
 	side[node] = FLOW_FREE;
 	flow->border_nodes -= added;
 	if (*more > 0)
-		memcpy(flow->residual, kept, flow->arcs * sizeof *kept);
+		COPY(flow->residual, kept, flow->arcs);
 	return status;
 }

@@ -69,7 +69,7 @@ static enum status chain_bound_add_table(
 	NEED(GROWN(auditing->table, auditing->table_room, auditing->tables + 1));
 	struct table *table = &auditing->table[auditing->tables];
 	*table = (struct table) { .count = count, .size = size, .weight = mem_alloc(size, sizeof *table->weight) };
-	memcpy(table->var, var, count * sizeof *var);
+	COPY(table->var, var, count);
 	NEED(table->weight);
 	FOR(i, count)
 		if (!chain_bound_note(auditing, var[i], auditing->tables)) {

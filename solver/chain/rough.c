@@ -209,7 +209,7 @@ static enum status bound_cut(const struct rough *rough, struct ascent *cut)
 	enum status status = message ? OK : NO_MEMORY;
 	if (status == OK) {
 		rough_find_price(rough, dual, message, &cut->multiplier);
-		memcpy(dual->message, message, model->messages * sizeof *message);
+		COPY(dual->message, message, model->messages);
 		FOR(slot, model->slots)
 			dual->multiplier[slot] = cut->multiplier;
 		status = rough_goes_on(rough);

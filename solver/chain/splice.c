@@ -39,6 +39,6 @@ enum status chain_splice(const struct shard_chain *chain, const struct chain_pla
 	COPY(choice, under->choice, under->start[chain->nodes]);
 	FOR(node, chain->nodes)
 		if (chain->segment[node] == segment && copies > 2)
-			memcpy(choice + under->start[node] + 1, over + under->start[node] + 1, (end - 1) * sizeof *choice);
+			COPY(choice + under->start[node] + 1, over + under->start[node] + 1, end - 1);
 	return shard_chain_evaluate(chain, &plan, cost, usage, &error);
 }

@@ -17,7 +17,7 @@ static enum status op_time_find_work(
 	work->matrix = machine_is_matrix(rule);
 	work->attention = rule->cost == COST_ATTENTION || rule->cost == COST_ATTENTION_BACKWARD;
 	work->cast = rule->traits & TRAIT_CAST;
-	work->narrows = work->cast && csr_length(&graph->writes, op) > 0 &&
+	work->narrows = work->cast && graph_results(graph, op) > 0 &&
 		dtype_bits[graph->tensor[graph_result(graph, op, 0)].dtype] == 8;
 	work->grouped = rule->cost == COST_GROUPED;
 	work->routes = rule->traits & TRAIT_ROUTES;
@@ -63,7 +63,7 @@ bool op_moves(
 		return false;
 	if (!work->update || !machine->joins_updates)
 		return true;
-	bool reads = k < csr_length(&graph->reads, op);
+	bool reads = k < graph_operands(graph, op);
 	uint32_t s = graph->tensor[graph_argument(graph, op, k)].storage;
 	const struct storage *storage = &graph->storage[s];
 	bool within = storage->allocator != NONE && graph->op[storage->allocator].phase == PHASE_UPDATE;

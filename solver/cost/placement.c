@@ -54,7 +54,7 @@ void sharding_free(struct sharding *sharding)
 void sharding_set(struct sharding *sharding, const struct units *units, uint32_t op, struct split split)
 {
 	const struct graph *graph = units->graph;
-	uint32_t reads = csr_length(&graph->reads, op), writes = csr_length(&graph->writes, op);
+	uint32_t reads = graph_operands(graph, op), writes = graph_results(graph, op);
 	struct placement *needed = sharding->needed + graph->reads.start[op], *produced = sharding->produced;
 	const uint32_t *written = graph->writes.item + graph->writes.start[op];
 	sharding->split[op] = split;

@@ -49,7 +49,7 @@ static void find_early(struct modelling *modelling)
 			modelling->model->release[op] = is_waited_for(graph, op) || graph->op[op].added == ADDED_FETCH ? NONE : before;
 		else if (step_model_waits(modelling, op))
 			before = op;
-		modelling->early[op] = !step_model_waits(modelling, op) && csr_length(&graph->reads, op) > 0 &&
+		modelling->early[op] = !step_model_waits(modelling, op) && graph_operands(graph, op) > 0 &&
 			!(modelling->costs->apart && modelling->costs->apart[op]);
 		FOR_ITEMS(item, &graph->pred, op)
 			modelling->early[op] &= modelling->early[item];

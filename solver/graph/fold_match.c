@@ -31,9 +31,9 @@ static enum status find_readers(struct fold_run *run)
 	FOR(t, graph->tensors)
 		fill[t + 1] = run->reader_start[t + 1] += run->reader_start[t];
 	FOR(op, graph->ops) {
-		FOR(i, csr_length(&graph->reads, op))
+		FOR(i, graph_operands(graph, op))
 			run->reader[fill[fold_match_reads_of(graph, op)[i]]++] = (struct fold_reader) { op, i };
-		FOR(i, csr_length(&graph->writes, op))
+		FOR(i, graph_results(graph, op))
 			run->place[graph_result(graph, op, i)] = i;
 	}
 	return OK;
@@ -63,7 +63,7 @@ enum status fold_run_begin(struct fold_run *run, fold_label *label, void *contex
 		return NO_MEMORY;
 	FOR(op, graph->ops) {
 		run->colour[op] = run->label[op] = hash_join(label(graph, op, context),
-			(uint64_t)csr_length(&graph->reads, op) << 32 | csr_length(&graph->writes, op));
+			(uint64_t)graph_operands(graph, op) << 32 | graph_results(graph, op));
 		FOR_ITEMS(before, &graph->pred, op)
 			if (run->level[before] >= run->level[op])
 				run->level[op] = run->level[before] + 1;
@@ -180,7 +180,7 @@ static void look_around(struct matcher *matcher, uint32_t op)
 	uint32_t image = matcher->shift->image[op];
 	const uint32_t *results = graph->writes.item + graph->writes.start[op],
 				   *others = graph->writes.item + graph->writes.start[image];
-	FOR(i, csr_length(&graph->reads, op)) {
+	FOR(i, graph_operands(graph, op)) {
 		uint32_t tensor = fold_match_reads_of(graph, op)[i], other = fold_match_reads_of(graph, image)[i];
 		uint32_t writer = graph->tensor[tensor].writer, equal = graph->tensor[other].writer;
 		if (tensor == other || (writer == NONE) != (equal == NONE))
@@ -190,7 +190,7 @@ static void look_around(struct matcher *matcher, uint32_t op)
 		else if (matcher->run->place[tensor] == matcher->run->place[other])
 			pair(matcher, writer, equal);
 	}
-	FOR(i, csr_length(&graph->writes, op))
+	FOR(i, graph_results(graph, op))
 		tie_tensors(matcher, results[i], others[i]);
 }
 

@@ -65,13 +65,13 @@ static enum status fold_place_find_links(struct placing *placing)
 	const struct fold_orbits *orbits = placing->orbits;
 	size_t most = 0;
 	FOR(orbit, orbits->orbits)
-		most += csr_length(&graph->reads, fold_place_middle_of(orbits, orbit));
+		most += graph_operands(graph, fold_place_middle_of(orbits, orbit));
 	uint32_t *row, *item;
 	NEED(ROOMS(placing->arena, most, row, item, placing->link));
 	FOR(orbit, orbits->orbits) {
 		uint32_t op = fold_place_middle_of(orbits, orbit), next = fold_place_length_of(orbits, orbit) / 2 + 1;
 		uint32_t other = next < fold_place_length_of(orbits, orbit) ? orbits->item[orbits->start[orbit] + next] : NONE;
-		FOR(i, csr_length(&graph->reads, op)) {
+		FOR(i, graph_operands(graph, op)) {
 			uint32_t tensor = graph_operand(graph, op, i), writer = graph->tensor[tensor].writer;
 			bool shared = other != NONE && graph_operand(graph, other, i) == tensor;
 			if (!shared)

@@ -128,7 +128,7 @@ static void set_tags(struct verifying *verifying)
 			if (orbits->out[orbit])
 				continue;
 			uint32_t op = fold_verify_op_of(orbits, orbit, copy);
-			FOR(i, csr_length(&graph->reads, op)) {
+			FOR(i, graph_operands(graph, op)) {
 				uint32_t tensor = fold_verify_argument(graph, op, i);
 				if (graph->tensor[tensor].writer != NONE || verifying->tag[tensor].orbit != NONE)
 					continue;
@@ -150,7 +150,7 @@ static void drop_strays(struct verifying *verifying)
 			if (orbits->out[orbit])
 				continue;
 			uint32_t op = fold_verify_op_of(orbits, orbit, verifying->middle);
-			FOR_WHILE(i, csr_length(&verifying->graph->reads, op), !orbits->out[orbit]) {
+			FOR_WHILE(i, graph_operands(verifying->graph, op), !orbits->out[orbit]) {
 				struct source source = fold_verify_source_of(verifying, orbit, verifying->middle, i);
 				bool stray = source.kind == OUTSIDE ? orbits->high - orbits->low > 1 &&
 					!is_shared(verifying, orbit, verifying->middle, i, source.tensor) : source.step < -1 || source.step > 1;
@@ -168,17 +168,17 @@ static bool same_rest(const struct graph *graph, uint32_t model, uint32_t op)
 	uint32_t first = graph->inplace_start[model], other = graph->inplace_start[op],
 			 pairs = graph->inplace_start[model + 1] - first;
 	if (graph->inplace_start[op + 1] - other != pairs ||
-		csr_length(&graph->reads, model) != csr_length(&graph->reads, op) ||
-		csr_length(&graph->writes, model) != csr_length(&graph->writes, op))
+		graph_operands(graph, model) != graph_operands(graph, op) ||
+		graph_results(graph, model) != graph_results(graph, op))
 		return false;
 	FOR(i, pairs) {
 		const struct inplace *a = &graph->inplace[first + i], *b = &graph->inplace[other + i];
 		if ((a->out == NONE) != (b->out == NONE))
 			return false;
-		FOR(j, csr_length(&graph->reads, model))
+		FOR(j, graph_operands(graph, model))
 			if ((fold_verify_argument(graph, model, j) == a->in) != (fold_verify_argument(graph, op, j) == b->in))
 				return false;
-		FOR_WHILE(j, csr_length(&graph->writes, model), a->out != NONE)
+		FOR_WHILE(j, graph_results(graph, model), a->out != NONE)
 			if ((graph_result(graph, model, j) == a->out) !=
 				(graph_result(graph, op, j) == b->out))
 				return false;
@@ -215,7 +215,7 @@ static void set_models(struct verifying *verifying)
 		verifying->first[orbit] = count;
 		if (orbits->out[orbit])
 			continue;
-		uint32_t arguments = csr_length(&verifying->graph->reads, fold_verify_op_of(orbits, orbit, verifying->middle));
+		uint32_t arguments = graph_operands(verifying->graph, fold_verify_op_of(orbits, orbit, verifying->middle));
 		FOR(i, arguments)
 			verifying->model[count++] = fold_verify_source_of(verifying, orbit, verifying->middle, i);
 	}
@@ -228,7 +228,7 @@ static void fold_verify_compare(struct verifying *verifying, uint32_t orbit, int
 	uint32_t model = fold_verify_op_of(orbits, orbit, verifying->middle), op = fold_verify_op_of(orbits, orbit, copy);
 	bool same = verifying->run->label[op] == verifying->run->label[model] && same_rest(graph, model, op) &&
 		same_after(verifying, model, op, copy);
-	FOR_WHILE(i, csr_length(&graph->reads, op), same) {
+	FOR_WHILE(i, graph_operands(graph, op), same) {
 		struct source source = fold_verify_source_of(verifying, orbit, copy, i);
 		same = agree(verifying, &verifying->model[verifying->first[orbit] + i], &source, copy);
 	}

@@ -123,10 +123,10 @@ enum status layout_core_shrink(const struct layout_model *model, int64_t capacit
 		for (uint32_t from = 0; from < core->count && status == OK;) {
 			uint32_t gone = SMALLER(core->count - from, chunk), left = core->count - gone;
 			COPY(rest, core->buffer, from);
-			memcpy(rest + from, core->buffer + from + gone, (left - from) * sizeof *rest);
+			COPY(rest + from, core->buffer + from + gone, left - from);
 			enum status answer = core_decide(model, rest, left, capacity, nodes, control);
 			if (answer == INFEASIBLE) {
-				memcpy(core->buffer, rest, left * sizeof *rest);
+				COPY(core->buffer, rest, left);
 				core->count = left;
 			} else {
 				from += gone;

@@ -51,7 +51,7 @@ static bool finished(const struct exact *exact)
 static void layout_exact_found(struct exact *exact)
 {
 	exact->height = layout_model_height(exact->model, exact->trial);
-	memcpy(exact->offset, exact->trial, exact->model->n * sizeof *exact->trial);
+	COPY(exact->offset, exact->trial, exact->model->n);
 }
 
 /* Keeps what is needed of the core of a new bound. */

@@ -136,7 +136,7 @@ static void reuse_result(struct attempt *attempt, const struct kept *kept)
 	attempt->strategy = kept->strategy;
 	attempt->core.count = kept->core_count;
 	attempt->core.irreducible = kept->irreducible;
-	memcpy(attempt->offset, offset, attempt->part.n * sizeof *offset);
+	COPY(attempt->offset, offset, attempt->part.n);
 	COPY(attempt->core.buffer, offset + attempt->part.n, attempt->part.n);
 }
 

@@ -68,7 +68,7 @@ static enum status list_overlapping(struct layout_search *search, bool pinned, s
 done:
 	rows->item = fine ? arena_alloc(&search->arena, count, sizeof *rows->item) : NULL;
 	if (rows->item)
-		memcpy(rows->item, item, count * sizeof *item);
+		COPY(rows->item, item, count);
 	mem_free(seen);
 	mem_free(item);
 	return rows->item ? OK : NO_MEMORY;
@@ -108,7 +108,7 @@ static enum status sort_neighbours(const struct layout_model *model, struct csr 
 	FOR(k, model->n)
 		FOR_ITEMS(row, rows, keyed[k].buffer)
 			sorted[next[row]++] = keyed[k].buffer;
-	memcpy(rows->item, sorted, pairs * sizeof *sorted);
+	COPY(rows->item, sorted, pairs);
 	return OK;
 }
 

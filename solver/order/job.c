@@ -60,7 +60,7 @@ void order_job_offer(struct order_job *job, const uint32_t *order, const char *w
 	int64_t peak = order_profile(&job->model, order, job->count, job->live);
 	if (job->winner && peak >= job->peak)
 		return;
-	memcpy(job->order, order, job->model.ops * sizeof *order);
+	COPY(job->order, order, job->model.ops);
 	job->peak = peak;
 	job->winner = winner;
 	wait_longer(job);

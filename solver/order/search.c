@@ -274,7 +274,7 @@ static enum status note_state(struct search *search, uint32_t parent, uint32_t f
 		.first = search->move_count, .moves = moves, .parent = parent,
 		.depth = parent == NO_STATE ? 0 : search->state[parent].depth + 1,
 	};
-	memcpy(search->move + search->move_count, search->trail + from, moves * sizeof *search->move);
+	COPY(search->move + search->move_count, search->trail + from, moves);
 	search->move_count += moves;
 	return OK;
 }

@@ -170,7 +170,7 @@ void order_window_apply(const struct order_window *window, uint32_t *order, uint
 	uint32_t ops = window->model.ops;
 	FOR(i, ops)
 		local[i] = order[window->first + local[i]];
-	memcpy(order + window->first, local, ops * sizeof *order);
+	COPY(order + window->first, local, ops);
 }
 
 /* ---- solving ---- */

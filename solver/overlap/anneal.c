@@ -147,7 +147,7 @@ static enum status overlap_anneal_prepare(struct annealing *annealing, struct ar
 		if (annealing->play->sends[i])
 			annealing->sent[annealing->sends++] = i;
 	annealing->fastest = annealing->now = play_step(annealing->play, INT64_MAX);
-	memcpy(annealing->best, line->order, line->count * sizeof *line->order);
+	COPY(annealing->best, line->order, line->count);
 	find_waits(annealing);
 	return OK;
 }
@@ -162,7 +162,7 @@ static void overlap_anneal_cool(struct annealing *annealing, const struct anneal
 		if (annealing->now >= annealing->fastest)
 			continue;
 		annealing->fastest = annealing->now;
-		memcpy(annealing->best, line->order, line->count * sizeof *line->order);
+		COPY(annealing->best, line->order, line->count);
 	}
 }
 

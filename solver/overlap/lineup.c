@@ -165,8 +165,8 @@ void lineup_keep(struct lineup *line, uint32_t low, uint32_t high)
 {
 	line->low = low;
 	line->high = high;
-	memcpy(line->old_order + low, line->order + low, (high - low + (size_t)1) * sizeof *line->order);
-	memcpy(line->old_before + low, line->before + low, (high - low + (size_t)1) * sizeof *line->before);
+	COPY(line->old_order + low, line->order + low, high - low + (size_t)1);
+	COPY(line->old_before + low, line->before + low, high - low + (size_t)1);
 }
 
 void lineup_undo(struct lineup *line)

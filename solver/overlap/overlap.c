@@ -54,7 +54,7 @@ static enum status overlap_consider(struct seeking *seeking, const uint32_t *ord
 		best->time = time.total;
 		best->peak = peak;
 		best->winner = name;
-		memcpy(best->order, order, request->graph->ops * sizeof *order);
+		COPY(best->order, order, request->graph->ops);
 		COPY(seeking->release, model.release, request->graph->ops);
 	}
 	if (better)

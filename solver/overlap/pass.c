@@ -93,7 +93,7 @@ enum status overlap_terms_find(const struct overlap_request *request, struct ove
 	pass_find_bytes(request->problem, terms);
 	FOR(p, graph->ops) {
 		uint32_t op = program[p];
-		terms->early[op] = (costs->stream[op] > 0 || costs->time[op] == 0) && csr_length(&graph->reads, op) > 0;
+		terms->early[op] = (costs->stream[op] > 0 || costs->time[op] == 0) && graph_operands(graph, op) > 0;
 		FOR_ITEMS(before, &graph->pred, op)
 			terms->early[op] &= terms->early[before];
 	}

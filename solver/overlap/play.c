@@ -47,7 +47,7 @@ static bool play_describe(struct play *play, struct arena *scratch)
 	bool *MAKE_IN(scratch, early, graph->ops);
 	FOR_WHILE(p, graph->ops, early) {
 		uint32_t op = problem->program[p];
-		early[op] = !(costs->stream[op] == 0 && costs->time[op] > 0) && csr_length(&graph->reads, op) > 0;
+		early[op] = !(costs->stream[op] == 0 && costs->time[op] > 0) && graph_operands(graph, op) > 0;
 		FOR_ITEMS(before, &graph->pred, op)
 			early[op] &= early[before];
 	}

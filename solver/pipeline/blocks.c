@@ -134,7 +134,7 @@ static void join_reruns(struct cutting *cutting)
 		FOR_ITEMS(read, &graph->reads, op) {
 			uint32_t writer = graph->storage[blocks_storage_of(graph, read)].allocator,
 					 first = writer == NONE ? NONE : original_of(graph, writer);
-			bool told = first != NONE && csr_length(&graph->writes, first) > 0 &&
+			bool told = first != NONE && graph_results(graph, first) > 0 &&
 				counts(cutting, blocks_storage_of(graph, graph_result(graph, first, 0)));
 			for (uint32_t b = told ? blocks->of[first] : blocks->of[original]; b < blocks->of[original]; b++)
 				blocks->joined[b] = true;
@@ -159,7 +159,7 @@ static void find_crossing(struct cutting *cutting)
 
 bool blocks_views_state(const struct graph *graph, uint32_t op)
 {
-	bool all = csr_length(&graph->writes, op) > 0;
+	bool all = graph_results(graph, op) > 0;
 	FOR_ITEMS(written, &graph->writes, op)
 		all &= graph->storage[blocks_storage_of(graph, written)].allocator == NONE;
 	return all && graph->op[op].phase == PHASE_FORWARD;

@@ -33,8 +33,8 @@ static bool between_ranks(const struct op *op, enum collective_kind kind)
 static bool accumulates(const struct graph *graph, uint32_t op)
 {
 	const struct op *at = &graph->op[op];
-	return at->of && !at->recomputed && !at->collective && csr_length(&graph->reads, op) == 2 &&
-		csr_length(&graph->writes, op) == 1;
+	return at->of && !at->recomputed && !at->collective && graph_operands(graph, op) == 2 &&
+		graph_results(graph, op) == 1;
 }
 
 /* ---- what tensors hold ---- */
@@ -132,7 +132,7 @@ static bool pipeline_check_is_sum(const struct check *check, uint32_t r, uint32_
 
 static bool pipeline_check_views(const struct graph *graph, uint32_t op, uint32_t s)
 {
-	bool all = csr_length(&graph->writes, op) > 0;
+	bool all = graph_results(graph, op) > 0;
 	FOR_ITEMS(written, &graph->writes, op)
 		all &= graph->tensor[written].storage == s;
 	return all;
@@ -146,10 +146,10 @@ static enum status pipeline_check_op(struct check *check, uint32_t r, uint32_t i
 	bool part = false;
 	check->runs[of]++;
 	if (strcmp(graph->op[id].type, device->op[of].type) != 0 ||
-		csr_length(&graph->reads, id) != csr_length(&device->reads, of) ||
-		csr_length(&graph->writes, id) != csr_length(&device->writes, of))
+		graph_operands(graph, id) != graph_operands(device, of) ||
+		graph_results(graph, id) != graph_results(device, of))
 		return pipeline_check_wrong(check, r, "is another op than the step's:", graph->op[id].name);
-	FOR(k, csr_length(&graph->reads, id)) {
+	FOR(k, graph_operands(graph, id)) {
 		uint32_t here = graph_operand(graph, id, k),
 				 wanted = graph_operand(device, of, k);
 		bool summand = false;
@@ -224,7 +224,7 @@ static void mark_summands(const struct check *check, uint32_t r, uint32_t tensor
 		mark_summands(check, r, graph_operand(graph, writer, 1), marks);
 		return;
 	}
-	bool through = of != NONE && check->runs[of] > 1 && csr_length(&graph->reads, writer) == 1;
+	bool through = of != NONE && check->runs[of] > 1 && graph_operands(graph, writer) == 1;
 	if (of != NONE && (through || check->adds[of]))
 		FOR_ITEMS(read, &graph->reads, writer)
 			mark_summands(check, r, read, marks);
@@ -237,7 +237,7 @@ static bool all_marked(const struct check *check, uint32_t tensor, const uint32_
 {
 	const struct graph *device = check->device;
 	uint32_t writer = device->tensor[tensor].writer;
-	bool fine = writer != NONE && (check->adds[writer] || csr_length(&device->reads, writer) == 1);
+	bool fine = writer != NONE && (check->adds[writer] || graph_operands(device, writer) == 1);
 	if (marks[tensor] > 0)
 		return marks[tensor] == 1;
 	for (uint32_t i = writer == NONE ? 0 : device->reads.start[writer]; fine && i < device->reads.start[writer + 1]; i++)
@@ -282,7 +282,7 @@ static enum status check_complete(const struct check *check)
 	FOR(t, device->tensors)
 		any |= check->reduced[t];
 	FOR(op, device->ops)
-		if (check->runs[op] == 0 && csr_length(&device->writes, op) + csr_length(&device->reads, op) > 0 &&
+		if (check->runs[op] == 0 && graph_results(device, op) + graph_operands(device, op) > 0 &&
 			!(any && check->adds[op]))
 			return fail(check->error, INFEASIBLE, "no pipeline rank runs \"%.100s\"", device->op[op].name);
 	return OK;
@@ -301,7 +301,7 @@ static enum status check_received(const struct check *check, uint32_t r)
 		if (send == NONE || csr_length(&check->rank[from]->reads, send) != 1)
 			return pipeline_check_wrong(check, r, "nobody sends what is received by", graph->op[id].name);
 		uint32_t there = graph_operand(check->rank[from], send, 0);
-		uint32_t here = csr_length(&graph->writes, id) == 1 ? graph_result(graph, id, 0)
+		uint32_t here = graph_results(graph, id) == 1 ? graph_result(graph, id, 0)
 			: graph->inplace[graph->inplace_start[id]].in;
 		received++;
 		if (!same_storage(check->device, check->of[r][here], check->of[from][there]) ||
@@ -435,7 +435,7 @@ static enum status pipeline_check_waiting(struct check *check, uint32_t r)
 		return fail_memory(check->error);
 	FOR_WHILE(op, graph->ops, marked)
 		if ((graph->op[op].phase == PHASE_FORWARD || graph->op[op].phase == PHASE_BACKWARD) && !marked[op] &&
-			!updated[op] && csr_length(&graph->reads, op) > 0 &&
+			!updated[op] && graph_operands(graph, op) > 0 &&
 			!pipeline_check_views(graph, op, graph->tensor[graph_operand(graph, op, 0)].storage))
 			return pipeline_check_wrong(check, r, "the copies in flight don't wait for", graph->op[op].name);
 	return pipeline_check_in_flight(check, r, on);
@@ -463,7 +463,7 @@ static bool pipeline_check_start(struct check *check, const struct rules *rules)
 		ROOMS(&check->arena, check->device->ops, check->runs, check->adds);
 	FOR_WHILE(op, check->device->ops, fine)
 		check->adds[op] = (rules_traits(rules, check->device->op[op].type) & TRAIT_ADDITION) &&
-			csr_length(&check->device->reads, op) == 2 && csr_length(&check->device->writes, op) == 1;
+			graph_operands(check->device, op) == 2 && graph_results(check->device, op) == 1;
 	FOR_WHILE(r, check->ranks, fine) {
 		check->of[r] = arena_alloc(&check->arena, check->rank[r]->tensors, sizeof **check->of);
 		check->part[r] = arena_alloc(&check->arena, check->rank[r]->tensors, sizeof **check->part);

@@ -49,7 +49,7 @@ static bool scatters_each(const struct finding *finding, uint32_t op)
 {
 	const struct graph *graph = finding->graph;
 	const struct collective *said = graph->op[op].collective;
-	uint32_t writer = csr_length(&graph->reads, op) > 0
+	uint32_t writer = graph_operands(graph, op) > 0
 		? graph->tensor[graph_operand(graph, op, 0)].writer
 		: NONE;
 	bool each = false;
@@ -203,7 +203,7 @@ static void place_releases(struct finding *finding)
 {
 	const struct graph *graph = finding->graph;
 	FOR(op, graph->ops) {
-		uint32_t read = op_releases(&graph->op[op]) && csr_length(&graph->reads, op) > 0
+		uint32_t read = op_releases(&graph->op[op]) && graph_operands(graph, op) > 0
 			? graph_operand(graph, op, 0)
 			: NONE;
 		uint32_t writer = read == NONE ? NONE : last_writer(finding, pipeline_cut_storage_of(graph, read), op);
@@ -217,7 +217,7 @@ static void place_releases(struct finding *finding)
 /* A view of all of its operand. */
 static bool pipeline_cut_is_view(const struct graph *graph, uint32_t op)
 {
-	if (in_place(graph, op) || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1)
+	if (in_place(graph, op) || graph_operands(graph, op) != 1 || graph_results(graph, op) != 1)
 		return false;
 	const struct tensor *from = &graph->tensor[graph_operand(graph, op, 0)],
 						*to = &graph->tensor[graph_result(graph, op, 0)];
@@ -299,7 +299,7 @@ static void gather_updates(struct finding *finding)
 		cut->piece[op] = finding->home[parameter];
 	}
 	FOR(op, graph->ops) {
-		uint32_t read = finding->follows[op] && csr_length(&graph->reads, op) > 0
+		uint32_t read = finding->follows[op] && graph_operands(graph, op) > 0
 			? graph_operand(graph, op, 0)
 			: NONE;
 		if (read != NONE && graph->tensor[read].writer != NONE && cut->side[op] == SIDE_UPDATE)
@@ -331,8 +331,8 @@ static void pipeline_cut_find_joint(struct finding *finding)
 static bool is_addition(const struct finding *finding, uint32_t op)
 {
 	const struct graph *graph = finding->graph;
-	if (!(finding->traits[op] & TRAIT_ADDITION) || csr_length(&graph->reads, op) != 2 ||
-		csr_length(&graph->writes, op) != 1)
+	if (!(finding->traits[op] & TRAIT_ADDITION) || graph_operands(graph, op) != 2 ||
+		graph_results(graph, op) != 1)
 		return false;
 	const uint32_t *read = graph->reads.item + graph->reads.start[op];
 	const struct tensor *left = &graph->tensor[read[0]], *right = &graph->tensor[read[1]];
@@ -344,7 +344,7 @@ static bool pipeline_cut_is_linear(const struct finding *finding, uint32_t op)
 {
 	const struct graph *graph = finding->graph;
 	bool known = (finding->traits[op] & TRAIT_VERBATIM) || graph->op[op].collective;
-	return known && csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1;
+	return known && graph_operands(graph, op) == 1 && graph_results(graph, op) == 1;
 }
 
 /* Only one op reads what an op writes. */
@@ -455,7 +455,7 @@ static uint32_t pipeline_cut_block_of(const struct finding *finding, uint32_t op
 {
 	const struct graph *graph = finding->graph;
 	uint32_t of = pipeline_cut_is_collective(graph, op) ? NONE : op_of_whole(finding, op);
-	uint32_t writer = csr_length(&graph->reads, op) > 0
+	uint32_t writer = graph_operands(graph, op) > 0
 		? graph->tensor[graph_operand(graph, op, 0)].writer
 		: NONE;
 	if (of != NONE)

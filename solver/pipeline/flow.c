@@ -38,7 +38,7 @@ static uint8_t first_use(const struct pipeline_cut *cut, uint32_t op, const bool
 			used = true;
 			first = SMALLER(side[reader], first);
 		}
-	bool view = csr_length(&cut->graph->writes, op) == 1 &&
+	bool view = graph_results(cut->graph, op) == 1 &&
 		cut->graph->tensor[graph_result(cut->graph, op, 0)].alias != NONE;
 	if (!view && first == SIDE_UPDATE)    /* a gradient of constants is one for every microbatch */
 		first = SIDE_BACKWARD;

@@ -208,8 +208,8 @@ static struct op op_here(struct making *making, uint32_t id)
 {
 	const struct graph *graph = making->graph;
 	struct op op = graph->op[id];
-	uint32_t to = csr_length(&graph->writes, id) == 1 ? graph_result(graph, id, 0) : NONE;
-	uint32_t held = to != NONE && graph_in_host(graph, to) && csr_length(&graph->reads, id) == 1
+	uint32_t to = graph_results(graph, id) == 1 ? graph_result(graph, id, 0) : NONE;
+	uint32_t held = to != NONE && graph_in_host(graph, to) && graph_operands(graph, id) == 1
 		? making->held[storage_of(making, to)]
 		: 0;
 	int64_t bytes;

@@ -83,8 +83,8 @@ enum status timetable_build(const struct pipeline *pipeline, const struct timeta
 		timetable_free(timetable);
 		return fail_memory(error);
 	}
-	memcpy(timetable->slot, plan.slot, (size_t)plan.slots * pipeline->ranks * sizeof *plan.slot);
-	memcpy(timetable->send, pipeline->send, (size_t)pipeline->ranks * pipeline->chunks * sizeof *pipeline->send);
+	COPY(timetable->slot, plan.slot, (size_t)plan.slots * pipeline->ranks);
+	COPY(timetable->send, pipeline->send, (size_t)pipeline->ranks * pipeline->chunks);
 	pipeline_free(&plan);
 	FOR(rank, timetable->ranks)
 		timetable_weigh(timetable, rank, bytes);

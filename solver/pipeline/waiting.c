@@ -59,7 +59,7 @@ static void waiting_note_gradient(struct making *making, uint32_t tensor)
 /* The op gives a storage just another name. */
 static bool waiting_views(const struct graph *graph, uint32_t op, uint32_t s)
 {
-	bool all = csr_length(&graph->writes, op) > 0 && graph_pairs(graph, op) == 0;
+	bool all = graph_results(graph, op) > 0 && graph_pairs(graph, op) == 0;
 	FOR_ITEMS(written, &graph->writes, op)
 		all &= graph->tensor[written].storage == s;
 	return all;
@@ -168,7 +168,7 @@ static uint32_t other_copies(struct making *making, uint32_t tensor, int64_t oth
 	}
 	if (copies.shape && copies.dims < DIMS_MAX) {
 		shape[0] = others;
-		memcpy(shape + 1, copies.shape, copies.dims * sizeof *shape);
+		COPY(shape + 1, copies.shape, copies.dims);
 		copies.shape = shape;
 		copies.dims++;
 	} else {

@@ -258,7 +258,7 @@ static void problems_check_unite(struct audit *audit, const struct link *link)
 		audit->scratch[r] = audit->map[problem->first[far] + other];
 	}
 	/* Only now: near may be the root that is going under. */
-	memcpy(audit->map + problem->first[under], audit->scratch, shard_strategies(problem, under) * sizeof *audit->map);
+	COPY(audit->map + problem->first[under], audit->scratch, shard_strategies(problem, under));
 	audit->parent[under] = low_stays ? a : b;
 }
 

@@ -26,7 +26,7 @@ void shard_dual_price(const struct shard_model *model, const double *multiplier,
 		before[i + 1] = before[i] + multiplier[i];
 	FOR(node, model->nodes) {
 		uint32_t first = model->first[node], width = shard_width(model, node);
-		memcpy(priced + first, model->unary + first, width * sizeof *priced);
+		COPY(priced + first, model->unary + first, width);
 		FOR_PIECES(piece, model, node) {
 			double price = before[piece->end] - before[piece->begin];
 			FOR_WHILE(p, width, price > 0)
@@ -110,7 +110,7 @@ static double pass_node(struct shard_dual *dual, uint32_t node, double share, bo
 			continue;
 		FOR(p, width)
 			part[into + p] = -dual->give[p];
-		memcpy(part + out, dual->message + out, shard_width(model, other) * sizeof *part);
+		COPY(part + out, dual->message + out, shard_width(model, other));
 	}
 	return sum;
 }

@@ -315,7 +315,7 @@ static void problems_shake(struct shard_run *run)
 /* Trees of the best choice, solved anew under the prices of the moment. */
 static void problems_walk(struct shard_run *run, uint64_t ticks)
 {
-	memcpy(run->primal.choice, run->choice, run->model.nodes * sizeof *run->choice);
+	COPY(run->primal.choice, run->choice, run->model.nodes);
 	run->options->walk(&run->primal, run->dual.priced, ticks);
 	problems_offer(run, false);
 }

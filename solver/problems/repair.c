@@ -11,7 +11,7 @@ bool shard_primal_repair(struct shard_primal *primal, const double *multiplier, 
 {
 	const struct shard_model *model = primal->model;
 	double sum = 0, step;
-	memcpy(primal->pressure, multiplier, model->slots * sizeof *multiplier);
+	COPY(primal->pressure, multiplier, model->slots);
 	FOR(slot, model->slots)
 		sum += multiplier[slot];
 	/* Prices at a violated slot rise by a share of what all memory is worth, more when it is short by more. */

@@ -369,7 +369,7 @@ static bool find_casts(struct earliest *earliest)
 			made += step->bytes[make];
 		earliest->casts[op] = casts && read > 0 && made > read;
 		earliest->begins[op] = graph->op[op].phase == PHASE_UPDATE && made > 0 && read == 0 &&
-			csr_length(&graph->reads, op) > 0;
+			graph_operands(graph, op) > 0;
 		any |= earliest->casts[op];
 	}
 	return any;

@@ -192,7 +192,7 @@ static enum status iterate(struct recompute_dual *dual, struct control *control)
 		if (value > dual->bound || dual->columns == 2) {
 			dual->bound = LARGER(value, 0);
 			dual->best = dual->columns - 1;
-			memcpy(dual->price, lambda, moments * sizeof *lambda);
+			COPY(dual->price, lambda, moments);
 		}
 		double scale = LARGER(dual->bound, 1e-3 * (double)step->total);
 		if (!add_moment(dual) && theta - dual->bound <= TOLERANCE * scale)

@@ -52,7 +52,7 @@ static void add_inputs(const struct graph *graph, const bool *forward, struct jo
 static void joint_add_op(const struct graph *graph, const bool *forward, const struct rules *rules, uint32_t op,
 	struct joint *joint, uint32_t *of_op, uint32_t *of_tensor)
 {
-	uint32_t results = csr_length(&graph->writes, op);
+	uint32_t results = graph_results(graph, op);
 	struct joint_node node = { .op = op, .tensor = NONE, .forward = forward[op] };
 	joint_classify(rules, graph->op[op].type, &node);
 	FOR_ITEMS(written, &graph->writes, op) {

@@ -44,7 +44,7 @@ static bool reads_output_alone(const struct graph *graph, const bool *late, uint
 static uint32_t recompute_step_mask_of(const struct graph *graph, uint32_t traits, uint32_t op)
 {
 	const uint32_t *result = &graph->writes.item[graph->writes.start[op]];
-	if (!(traits & TRAIT_MASKED) || csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 2 ||
+	if (!(traits & TRAIT_MASKED) || graph_operands(graph, op) != 1 || graph_results(graph, op) != 2 ||
 		graph_pairs(graph, op) != 0 || graph->tensor[result[0]].alias != NONE ||
 		graph->tensor[result[1]].alias != NONE)
 		return NONE;
@@ -144,10 +144,10 @@ static void note_fetch(struct recompute_step *step, uint32_t op)
 {
 	const struct graph *graph = step->graph;
 	step->brings[op] = step->brought[op] = NONE;
-	if (graph->op[op].added != ADDED_FETCH || csr_length(&graph->reads, op) == 0 || csr_length(&graph->writes, op) == 0)
+	if (graph->op[op].added != ADDED_FETCH || graph_operands(graph, op) == 0 || graph_results(graph, op) == 0)
 		return;
 	uint32_t writer = graph->tensor[graph_operand(graph, op, 0)].writer;
-	if (writer == NONE || graph->op[writer].added != ADDED_OFFLOAD || csr_length(&graph->reads, writer) == 0)
+	if (writer == NONE || graph->op[writer].added != ADDED_OFFLOAD || graph_operands(graph, writer) == 0)
 		return;
 	step->brings[op] = graph->tensor[graph_operand(graph, writer, 0)].storage;
 	step->brought[op] = graph->tensor[graph_result(graph, op, 0)].storage;
@@ -188,7 +188,7 @@ static void mark_droppable(const struct recompute_input *input, struct recompute
 			!storage->live_out && !(input->fixed && input->fixed[s] == RECOMPUTE_SAVED);
 	}
 	FOR(op, graph->ops) {
-		bool many = csr_length(&graph->writes, op) > RECOMPUTE_RESULTS;
+		bool many = graph_results(graph, op) > RECOMPUTE_RESULTS;
 		bool stays = (input->random != RECOMPUTE_RANDOM_STATE && step->random[op]) || (many && !step->view[op]);
 		FOR_SPAN(i, graph->inplace_start, op)
 			if (!step->forward[op])

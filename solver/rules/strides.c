@@ -280,7 +280,7 @@ enum status strides_find_copies(const struct graph *graph, const struct rules *r
 	FOR(t, graph->tensors) {
 		uint32_t dims = dim_start[t + 1] - dim_start[t];
 		if (dims > 0)
-			memcpy(given + dim_start[t], graph->tensor[t].shape, dims * sizeof *given);
+			COPY(given + dim_start[t], graph->tensor[t].shape, dims);
 		for (int v = 0; v < VARIANTS && graph->tensor[t].writer == NONE; v++)
 			contiguous(layouts.shape[v] + dim_start[t], (int)dims, layouts.stride[v] + dim_start[t]);
 	}

@@ -181,7 +181,7 @@ static bool fill_parts(struct refining *refining)
 			FOR_WHILE(d, graph->tensor[t].dims, graph->tensor[t].shape)
 				count = parts_of_dim(refining, t, d, part, count);
 			if (pass == 1 && count > 0)
-				memcpy(units->part + parts, part, count * sizeof *part);
+				COPY(units->part + parts, part, count);
 			units->part_start[t] = parts;
 			parts += count;
 		}

@@ -54,7 +54,7 @@ int64_t placement_redundant(
  * of several gradients waits for the last of them, which may be made at the very end of the pass. */
 static bool leads_to_update(const struct graph *graph, uint32_t op, const struct csr *readers, int most)
 {
-	bool leads = graph->op[op].phase == PHASE_BACKWARD && most > 0 && csr_length(&graph->reads, op) == 1 &&
+	bool leads = graph->op[op].phase == PHASE_BACKWARD && most > 0 && graph_operands(graph, op) == 1 &&
 		graph_pairs(graph, op) == 0;
 	FOR_ITEMS(written, &graph->writes, op)
 		FOR_ITEMS(reader, readers, written)

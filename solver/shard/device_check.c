@@ -100,7 +100,7 @@ static bool strided(const struct check *check, uint32_t id)
 {
 	const struct graph *device = check->device;
 	FOR(k, op_arguments(device, id)) {
-		uint32_t reads = csr_length(&device->reads, id);
+		uint32_t reads = graph_operands(device, id);
 		uint32_t t = k < reads ? graph_operand(device, id, k)
 			: graph_result(device, id, k - reads);
 		const struct part *part = check->units->part + check->units->part_start[check->of[t]];
@@ -128,7 +128,7 @@ static enum status check_rule(struct check *check, uint32_t id, uint32_t of)
 
 static enum status device_check_reads(struct check *check, uint32_t id, uint32_t of)
 {
-	FOR(k, csr_length(&check->device->reads, id)) {
+	FOR(k, graph_operands(check->device, id)) {
 		uint32_t t = graph_operand(check->device, id, k), i = check->whole->reads.start[of] + k;
 		if (check->of[t] != check->whole->reads.item[i] || !placement_equal(check->at[t], check->sharding->needed[i]))
 			return device_check_wrong(check, "another operand than the step's is read by", check->device->op[id].name);
@@ -156,7 +156,7 @@ static enum status check_writes(struct check *check, uint32_t id, uint32_t of)
 	uint32_t pairs = graph_pairs(whole, of);
 	if (graph_pairs(device, id) != pairs)
 		return device_check_wrong(check, "other writes in place than the step's in", device->op[id].name);
-	FOR(k, csr_length(&device->writes, id)) {
+	FOR(k, graph_results(device, id)) {
 		uint32_t t = graph_result(device, id, k);
 		if (check->of[t] != graph_result(whole, of, k))
 			return device_check_wrong(check, "another result than the step's is written by", device->op[id].name);
@@ -186,8 +186,8 @@ static enum status device_check_op(struct check *check, uint32_t id)
 	uint32_t of = check->next++;
 	if (of >= check->whole->ops || strcmp(check->whole->op[of].name, op->name) != 0 ||
 		strcmp(check->whole->op[of].type, op->type) != 0 ||
-		csr_length(&check->whole->reads, of) != csr_length(&check->device->reads, id) ||
-		csr_length(&check->whole->writes, of) != csr_length(&check->device->writes, id))
+		graph_operands(check->whole, of) != graph_operands(check->device, id) ||
+		graph_results(check->whole, of) != graph_results(check->device, id))
 		return device_check_wrong(check, "not the step's next op:", op->name);
 	TRY(device_check_reads(check, id, of));
 	TRY(check_writes(check, id, of));
@@ -242,7 +242,7 @@ static enum status check_collective(struct check *check, uint32_t id)
 	const struct graph *device = check->device;
 	const struct op *op = &device->op[id];
 	uint32_t pair = device->inplace_start[id];
-	if (csr_length(&device->reads, id) != 1 || csr_length(&device->writes, id) != 1)
+	if (graph_operands(device, id) != 1 || graph_results(device, id) != 1)
 		return device_check_wrong(check, "a collective that isn't of one tensor:", op->name);
 	uint32_t from = graph_operand(device, id, 0), to = graph_result(device, id, 0);
 	uint32_t into = pair < device->inplace_start[id + 1] ? device->inplace[pair].in : NONE;

@@ -242,7 +242,7 @@ static void pass_by_others(
 			continue;
 		saved = saves;
 		*chain = there;
-		memcpy(chain->move + there.moves, on.move, on.moves * sizeof *on.move);
+		COPY(chain->move + there.moves, on.move, on.moves);
 		chain->moves += on.moves;
 		chain->time += on.time;
 		chain->sent += on.sent;

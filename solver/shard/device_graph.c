@@ -217,7 +217,7 @@ static void walk_ops(struct walk *walk)
 	const struct graph *graph = walk->graph;
 	uint32_t most = 0;
 	FOR(op, graph->ops)
-		most = csr_length(&graph->reads, op) > most ? csr_length(&graph->reads, op) : most;
+		most = graph_operands(graph, op) > most ? graph_operands(graph, op) : most;
 	struct operands operands = { arena_alloc(&walk->arena, most, sizeof *operands.name),
 		arena_alloc(&walk->arena, most, sizeof *operands.holder) };
 	if (!operands.name || !operands.holder)

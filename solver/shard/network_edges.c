@@ -242,7 +242,7 @@ static bool wants_begin(const struct building *building, const struct reading *r
 {
 	const struct network *network = building->network;
 	const struct graph *graph = building->graph;
-	uint32_t columns = network_edges_choices_of(building, reading->node), reads = csr_length(&graph->reads, reading->op);
+	uint32_t columns = network_edges_choices_of(building, reading->node), reads = graph_operands(graph, reading->op);
 	size_t most = (size_t)columns * reads;
 	uint8_t phase = graph->op[reading->op].phase;
 	*wants = (struct wants){ .reading = reading,

@@ -45,7 +45,7 @@ struct placement choice_place(const struct building *building, uint32_t tensor, 
 	uint32_t op = graph->tensor[tensor].writer;
 	if (op == NONE)
 		return choice->placement;
-	uint32_t k = csr_length(&graph->reads, op);
+	uint32_t k = graph_operands(graph, op);
 	for (uint32_t i = graph->writes.start[op]; graph->writes.item[i] != tensor; i++)
 		k++;
 	return split_place(building->units, op, choice->split, k);
@@ -97,7 +97,7 @@ static int64_t network_nodes_usage_of(const struct building *building, uint32_t 
 {
 	const struct graph *graph = building->graph;
 	bool sums = building->options->microbatches > 1;
-	uint32_t reads = csr_length(&graph->reads, op);
+	uint32_t reads = graph_operands(graph, op);
 	int64_t bytes = 0;
 	FOR(k, op_arguments(graph, op)) {
 		uint32_t tensor = graph_argument(graph, op, k);
@@ -136,7 +136,7 @@ static bool split_fits(const struct building *building, uint32_t op, struct spli
 	const struct graph *graph = building->graph;
 	if (!split_divides(building->units, building->mesh, op, split))
 		return false;
-	FOR_FROM(k, csr_length(&graph->reads, op), op_arguments(graph, op)) {
+	FOR_FROM(k, graph_operands(graph, op), op_arguments(graph, op)) {
 		uint32_t tensor = graph_argument(graph, op, k);
 		struct placement placement = split_place(building->units, op, split, k);
 		FOR(a, building->mesh->axes)
@@ -148,7 +148,7 @@ static bool split_fits(const struct building *building, uint32_t op, struct spli
 
 static bool split_pinned_away(const struct building *building, uint32_t op, struct split split)
 {
-	uint32_t k = csr_length(&building->graph->reads, op);
+	uint32_t k = graph_operands(building->graph, op);
 	FOR_ITEMS(written, &building->graph->writes, op)
 		if (pinned_away(building, written, split_place(building->units, op, split, k++)))
 			return true;
@@ -169,7 +169,7 @@ static bool network_nodes_hardly_pays(const struct building *building, uint32_t 
 {
 	const struct units *units = building->units;
 	const struct graph *graph = building->graph;
-	uint32_t reads = csr_length(&graph->reads, op), in = 0, out = 0;
+	uint32_t reads = graph_operands(graph, op), in = 0, out = 0;
 	if (graph->op[op].phase == PHASE_UPDATE || unit == UNIT_NONE || (unit == UNIT_PARTIAL && reads < 2))
 		return false;
 	FOR(k, op_arguments(graph, op))
@@ -316,7 +316,7 @@ static enum status op_nodes(struct building *building)
 		uint32_t node = building_node(building, NETWORK_OP, op, folded ? fold->segment_of[op] : NONE);
 		TRY(node == NONE ? NO_MEMORY : op_choices(building, op, &pinned));
 		TRY(some_choice(
-			building, csr_length(&graph->writes, op) ? graph_result(graph, op, 0) : NONE, pinned));
+			building, graph_results(graph, op) ? graph_result(graph, op, 0) : NONE, pinned));
 		network->op_node[op] = node;
 	}
 	FOR(s, fold ? fold->segments : 0)

@@ -49,7 +49,7 @@ static bool number_classes(struct building *building)
 		return false;
 	FOR(node, nodes)
 		building->node_class[node + 1] = building->node_class[node]
-			+ (network->node[node].kind == NETWORK_OP ? csr_length(&building->graph->writes, network->node[node].id) : 1);
+			+ (network->node[node].kind == NETWORK_OP ? graph_results(building->graph, network->node[node].id) : 1);
 	building->classes = building->node_class[nodes];
 	/* Second half: updated tensors on their way back to where they are kept, under the class of the tensor. */
 	if (!(ROOM(&building->arena, building->class_reading, 2 * (size_t)building->classes) &&

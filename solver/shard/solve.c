@@ -77,7 +77,7 @@ static enum status build_whole(struct sharding_job *job, const struct sharding_a
 	if (options->pins > 0)
 		COPY(pin, options->pin, options->pins);
 	if (aim->pins > 0)
-		memcpy(pin + options->pins, aim->pin, aim->pins * sizeof *pin);
+		COPY(pin + options->pins, aim->pin, aim->pins);
 	wanted.pin = pin;
 	wanted.mixture = job->mixture;
 	wanted.clock.late_casts &= job->apart;

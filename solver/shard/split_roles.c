@@ -17,7 +17,7 @@ static uint32_t split_roles_operand(const struct graph *graph, uint32_t op, uint
 
 static uint32_t split_roles_argument(const struct graph *graph, uint32_t op, uint32_t k)
 {
-	uint32_t reads = csr_length(&graph->reads, op);
+	uint32_t reads = graph_operands(graph, op);
 	return k < reads ? split_roles_operand(graph, op, k) : graph_result(graph, op, k - reads);
 }
 
@@ -37,7 +37,7 @@ static int64_t misplaced(
 {
 	const struct graph *graph = units->graph;
 	int64_t bytes = 0;
-	FOR(k, csr_length(&graph->reads, op)) {
+	FOR(k, graph_operands(graph, op)) {
 		uint32_t tensor = split_roles_operand(graph, op, k);
 		int8_t is = sharding->produced[tensor].on[axis], wanted = units_place(units, op, unit, k);
 		if (graph->tensor[tensor].writer != NONE && is != wanted && is != PLACE_WHOLE)
@@ -52,7 +52,7 @@ static int64_t misplaced(
 static bool may_pass(const struct units *units, uint32_t op)
 {
 	const struct graph *graph = units->graph;
-	uint32_t operands = csr_length(&graph->reads, op);
+	uint32_t operands = graph_operands(graph, op);
 	return units->linear[op] &&
 		(graph->op[op].phase != PHASE_FORWARD || operands < 2 || units->linear[op] == LINEAR_FIRST);
 }
@@ -63,7 +63,7 @@ static bool passes_partial(const struct units *units, const struct sharding *sha
 {
 	const struct graph *graph = units->graph;
 	bool any = false;
-	FOR_WHILE(k, csr_length(&graph->reads, op), may_pass(units, op)) {
+	FOR_WHILE(k, graph_operands(graph, op), may_pass(units, op)) {
 		uint32_t tensor = split_roles_operand(graph, op, k);
 		int8_t is = sharding->produced[tensor].on[axis];
 		bool number = is == PLACE_WHOLE && graph->tensor[tensor].bytes <= NUMBER_BYTES;
@@ -178,7 +178,7 @@ static int8_t state_part(
 static int8_t state_unit(const struct units *units, const struct sharding *sharding, uint32_t op, uint32_t axis)
 {
 	const struct graph *graph = units->graph;
-	if (csr_length(&graph->reads, op) == 0)
+	if (graph_operands(graph, op) == 0)
 		return UNIT_NONE;
 	int8_t part = state_part(
 		units, &sharding->mesh, split_roles_operand(graph, op, 0), sharding->needed[graph->reads.start[op]], axis);
@@ -190,7 +190,7 @@ static int8_t state_unit(const struct units *units, const struct sharding *shard
 
 static bool views_parameter(const struct graph *graph, uint32_t op)
 {
-	if (csr_length(&graph->reads, op) != 1 || csr_length(&graph->writes, op) != 1 || graph->op[op].phase == PHASE_UPDATE)
+	if (graph_operands(graph, op) != 1 || graph_results(graph, op) != 1 || graph->op[op].phase == PHASE_UPDATE)
 		return false;
 	uint32_t tensor = split_roles_operand(graph, op, 0), result = graph_result(graph, op, 0);
 	return graph_home(graph, tensor)->kind == KIND_PARAMETER && graph->tensor[result].alias != NONE;
@@ -265,7 +265,7 @@ static int8_t as_it_lies(const struct units *units, const struct sharding *shard
 	int8_t on = sharding->produced[tensor].on[axis];
 	FOR_ITEMS(reader, &units->readers, tensor)
 		last = on == PLACE_PARTIAL && reader < op ? reader : last;
-	FOR(k, last != NONE ? csr_length(&graph->reads, last) : 0)
+	FOR(k, last != NONE ? graph_operands(graph, last) : 0)
 		if (split_roles_operand(graph, last, k) == tensor)
 			on = sharding->needed[graph->reads.start[last] + k].on[axis];
 	if (on == PLACE_PARTIAL && units->linear[op])
@@ -297,7 +297,7 @@ static int8_t split_roles_choose(const struct units *units, const struct shardin
 	const struct axis_roles *roles, uint32_t op, uint32_t axis)
 {
 	const struct graph *graph = units->graph;
-	if (csr_length(&graph->reads, op) == 1 &&
+	if (graph_operands(graph, op) == 1 &&
 		(graph_in_host(graph, split_roles_operand(graph, op, 0)) || op_releases(&graph->op[op])))
 		return as_it_lies(units, sharding, op, axis);
 	if (cuts_states(graph, sharding, roles, op, axis)) {
@@ -323,7 +323,7 @@ static bool pack_operands(const struct units *units, const struct sharding *shar
 	*packed = (uint64_t)(zero == 3 && views_parameter(graph, op)) << 1 | passes_partial(units, sharding, op, axis);
 	FOR_ITEMS(read, &graph->reads, op)
 		*packed = *packed << 8 | (uint8_t)sharding->produced[read].on[axis];
-	return csr_length(&graph->reads, op) < sizeof *packed && !op_releases(&graph->op[op]);
+	return graph_operands(graph, op) < sizeof *packed && !op_releases(&graph->op[op]);
 }
 
 static int8_t choose_alike(const struct units *units, const struct sharding *sharding, const struct axis_roles *roles,
@@ -368,7 +368,7 @@ static void gather_before_views(struct sharding *sharding, const struct units *u
 	const struct graph *graph = units->graph;
 	FOR_DOWN(op, graph->ops) {
 		struct split split = sharding->split[op];
-		bool cut = split.on[axis] >= 0 && csr_length(&graph->reads, op) == 1 && csr_length(&graph->writes, op) == 1;
+		bool cut = split.on[axis] >= 0 && graph_operands(graph, op) == 1 && graph_results(graph, op) == 1;
 		uint32_t result = cut ? graph_result(graph, op, 0) : NONE, others;
 		uint8_t phase = graph->op[op].phase;
 		if (!cut || graph->tensor[result].alias == NONE || graph_pairs(graph, op) > 0 ||

@@ -119,7 +119,7 @@ static bool given(const struct tap *tap, uint32_t tensor, int8_t *on)
 	if (node == NONE || tap->chosen[node] == UNSET)
 		return false;
 	const struct network_choice *choice = tap_choice_of(tap, node, tap->chosen[node]);
-	uint32_t k = op == NONE ? 0 : csr_length(&tap->graph->reads, op);
+	uint32_t k = op == NONE ? 0 : graph_operands(tap->graph, op);
 	for (uint32_t i = op == NONE ? 0 : tap->graph->writes.start[op]; op != NONE && tap->graph->writes.item[i] != tensor;
 		i++)
 		k++;
