@@ -494,7 +494,10 @@ static struct plan *choose_begin(struct choosing *choosing)
 	OWN(transformed) *transformed = stage_transform(
 		planning->stage, planning->input, scenario, &wish, false, planning->error);
 	bool deep = transformed && transformed->sharded && shard_is_deep(transformed->sharded->shared, scenario);
-	if (deep && choose_by_few(choosing, transformed))
+	bool told = deep && choose_by_few(choosing, transformed);
+	if (deep)
+		choose_goes_on(choosing);
+	if (told)
 		return NULL;
 	if (deep) {
 		wish.whole = true;

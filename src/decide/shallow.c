@@ -148,7 +148,7 @@ struct plan *choose_shallow(const struct planning *planning, const struct sharde
 		plan_release(plan);
 		plan = NULL;
 	}
-	error_set(planning->error, status == INFEASIBLE || status == BAD_INPUT ? OK : status);
+	error_set(planning->error, status == NO_MEMORY || status == LIMIT ? status : OK);
 	arena_free(&shallow.arena);
 	return plan;
 }
