@@ -131,8 +131,8 @@ static bool base_nest_helps(const struct solving *solving)
 }
 
 /* All that is dropped is held. Where that doesn't fit within twice the time of the bound, the turn leaves no room for
- * what layers begin with: it is written anew behind it, at best for each layer. Small steps are repaired before that,
- * large ones where it doesn't come near. */
+ * what layers begin with: it is written anew behind it, at best for each layer. What repairs come to is another valley,
+ * so they come first. */
 static void base_nest(struct solving *solving)
 {
 	struct recompute_search *search = &solving->solver->search;
@@ -140,10 +140,9 @@ static void base_nest(struct solving *solving)
 	const struct activations *activations = solving->options->activations;
 	double price = 0;
 	recompute_try_all(solving, RECOMPUTE_HOLD);
-	bool poor = !solving->options->coarse && !is_near(solving, 1, FAR),
-		 large = solving->solver->base[0].actives >= SMALL_STEP;
+	bool poor = !solving->options->coarse && !is_near(solving, 1, FAR);
 	uint32_t layers = activations && poor ? activations->layers : 0;
-	if (poor && !large)
+	if (poor)
 		repair_all(solving);
 	int64_t held = search->extra;
 	FOR(s, step->storages)
@@ -154,8 +153,6 @@ static void base_nest(struct solving *solving)
 			recompute_states_nested(step, activations, every, ldexp(price, -4 * i), search->state);
 			recompute_try(search, search->state);
 		}
-	if (large && poor && !is_near(solving, 1, FAR))
-		repair_all(solving);
 }
 
 static bool base_reprice_helps(const struct solving *solving)
@@ -553,7 +550,7 @@ static bool recompute_anneal_helps(const struct solving *solving)
 static bool recompute_descend_helps(const struct solving *solving)
 {
 	bool small = recompute_is_small(solving);
-	return recompute_anneal_helps(solving) && !is_near(solving, small ? 0.003 : 0.01, small ? 2e-4 : 5e-4);
+	return recompute_anneal_helps(solving) && !is_near(solving, small ? 0.003 : 1, small ? 2e-4 : FAR);
 }
 
 static void recompute_anneal_plan(struct solving *solving)

@@ -10,8 +10,10 @@
 #include "solver/cost/op_time.h"
 #include "solver/recompute/check.h"
 #include "solver/recompute/recompute.h"
+#include "solver/recompute/strategies.h"
 #include "fit_milp.h"
 #include "solver/order/order.h"
+#include "solver/step/recompute.h"
 #include "src/read/input.h"
 #include "src/scenario/devices.h"
 
@@ -38,15 +40,30 @@ static enum status order_graph(
 	return status;
 }
 
-static void row(struct recompute_solver *solver, const struct recompute_input *input, int64_t cap)
+/* As the stage of fits does: the search, then what published strategies do. */
+static enum status solve(struct recompute_solver *solver, int64_t cap, const struct activations *activations,
+	const struct rules *rules, struct control *control, struct recompute_plan *plan)
 {
-	struct recompute_search_options options = { .orderer = order_graph };
+	struct recompute_search_options options = { .orderer = order_graph, .activations = activations };
+	uint8_t *state = NULL;
+	uint32_t count = 0;
+	enum status status = recompute_solve(solver, cap, &options, control, plan);
+	if (status == OK && !plan->proved && !plan->impossible &&
+		(status = recompute_published_states(&solver->step, activations, rules, control, &state, &count)) == OK)
+		status = recompute_consider(solver, cap, state, count, &options, control, plan);
+	mem_free(state);
+	return status;
+}
+
+static void row(struct recompute_solver *solver, const struct recompute_input *input,
+	const struct activations *activations, const struct rules *rules, int64_t cap)
+{
 	struct control control = { 0 };
 	struct recompute_plan plan;
 	struct error error = { 0 };
 	enum status status;
 	double start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID), total = (double)solver->step.total;
-	if (recompute_solve(solver, cap, &options, &control, &plan) != OK)
+	if (solve(solver, cap, activations, rules, &control, &plan) != OK)
 		return;
 	double took = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
 	int64_t planned = -1, program = -1;
@@ -103,6 +120,9 @@ int main(int count, char **words)
 			return 1;
 	struct recompute_input input = { .graph = graph, .time = time, .traits = traits, .alignment = 1, .workspace = true };
 	struct recompute_solver solver;
+	struct activations activations;
+	if (activations_find(graph, rules, &activations, &error) != OK)
+		return 1;
 	double start = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 	if (recompute_solver_new(&input, &solver) != OK)
 		return 1;
@@ -119,13 +139,15 @@ int main(int count, char **words)
 		(double)floor / 1e6, clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - start);
 	printf("| cap MB | bound %% | ours %% | replayed, program, planned MB | | s | |\n");
 	for (int i = 2; i < count; i++)
-		row(&solver, &input, (int64_t)(strtod(words[i], NULL) * (strchr(words[i], '%') ? (double)top / 100 : 1e6)));
+		row(&solver, &input, &activations, rules,
+			(int64_t)(strtod(words[i], NULL) * (strchr(words[i], '%') ? (double)top / 100 : 1e6)));
 	for (int i = 1; i < 10 && count == 2; i++)
-		row(&solver, &input, top - (top - floor) / 10 * i);
+		row(&solver, &input, &activations, rules, top - (top - floor) / 10 * i);
 	free(keep);
 	free(time);
 	free(traits);
 	recompute_solver_free(&solver);
+	activations_free(&activations);
 	rules_free(rules);
 	graph_release(graph);
 	return 0;
