@@ -479,6 +479,22 @@ static bool choose_by_few(struct choosing *choosing, struct transformed *first)
 	return true;
 }
 
+/* Whether that is all of a deep step; else the first is made again, with rivals of the whole step. */
+static bool choose_has_few(struct choosing *choosing, struct plan_wish *wish, struct transformed **first)
+{
+	const struct planning *planning = choosing->planning;
+	if (!(*first)->sharded || !shard_is_deep((*first)->sharded->shared, planning->scenario))
+		return false;
+	bool has = choose_by_few(choosing, *first);
+	choose_goes_on(choosing);
+	if (has)
+		return true;
+	wish->whole = true;
+	transformed_release(*first);
+	*first = stage_transform(planning->stage, planning->input, planning->scenario, wish, false, planning->error);
+	return false;
+}
+
 /* The first plan of all. Auto's of a large step that keeps the cap is what a few passes find: what else there is
  * decides whether it is worth more. */
 static struct plan *choose_begin(struct choosing *choosing)
@@ -493,17 +509,8 @@ static struct plan *choose_begin(struct choosing *choosing)
 	wish.soon = soon ? soon->sharded : NULL;
 	OWN(transformed) *transformed = stage_transform(
 		planning->stage, planning->input, scenario, &wish, false, planning->error);
-	bool deep = transformed && transformed->sharded && shard_is_deep(transformed->sharded->shared, scenario);
-	bool told = deep && choose_by_few(choosing, transformed);
-	if (deep)
-		choose_goes_on(choosing);
-	if (told)
+	if (transformed && choose_has_few(choosing, &wish, &transformed))
 		return NULL;
-	if (deep) {
-		wish.whole = true;
-		transformed_release(transformed);
-		transformed = stage_transform(planning->stage, planning->input, scenario, &wish, false, planning->error);
-	}
 	OWN(plan) *quick = may && choose_may_race(transformed) ? plan_transformed(planning, transformed, &wish, true) : NULL;
 	choosing->races = quick && !plan_is_over(quick);
 	if (!choosing->races)
