@@ -236,8 +236,7 @@ enum status milp_solve(const struct milp *milp, const struct milp_limits *limits
 	struct milp_solution *solution)
 {
 	*solution = (struct milp_solution) { .bound = -HUGE_VAL };
-	if (milp->failed)
-		return NO_MEMORY;
+	NEED(!milp->failed);
 	struct run run = {
 		.milp = milp, .limits = limits, .control = control, .solution = solution, .status = NO_MEMORY,
 		.row = mem_alloc((size_t)milp->entries + 1, sizeof *run.row),

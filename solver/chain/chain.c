@@ -91,8 +91,7 @@ static enum status open_model(struct run *run)
 	search->model = &run->model;
 	search->control = run->control;
 	TRY(chain_model_build(&run->model, run->chain, run->error));
-	if (!ROOM(&search->arena, search->copy, run->model.links))
-		return NO_MEMORY;
+	NEED(ROOM(&search->arena, search->copy, run->model.links));
 	FOR(i, run->model.links) {
 		states += run->model.link[i].blocks * run->model.link[i].states;
 		TRY(open_link(run, i));

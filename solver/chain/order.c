@@ -430,8 +430,7 @@ enum status chain_tree_build(
 {
 	OWN(arena) arena = { 0 };
 	*tree = (struct chain_tree) { .graph = graph, .buckets = graph->vars - graph->kept + 1 };
-	if (graph->failed)
-		return NO_MEMORY;
+	NEED(!graph->failed);
 	double kept = 1;
 	FOR(i, graph->kept)
 		kept *= graph->domain[i];

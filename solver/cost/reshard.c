@@ -222,8 +222,7 @@ static enum status reshard_search_in(struct way *way, uint32_t start, uint32_t t
 	OWN(arena) arena = { 0 };
 	TRY(order_heap_init(&way->queue, way->states, &arena));
 	way->found = 0;
-	if (!ROOM(states, way->state, way->states))
-		return NO_MEMORY;
+	NEED(ROOM(states, way->state, way->states));
 	reshard_search(way, start, target);
 	return OK;
 }

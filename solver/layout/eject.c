@@ -142,7 +142,7 @@ static uint32_t next_out(struct eject *eject)
 {
 	uint32_t *out = eject->out, rank = random_below(&eject->random, SMALLER(eject->outs, HEAVIEST));
 	for (uint32_t i = 0; i <= rank; i++)
-		for (uint32_t k = i + 1; k < eject->outs; k++)
+		FOR_FROM(k, i + 1, eject->outs)
 			if (eject->weight_first[out[k]] > eject->weight_first[out[i]]) {
 				uint32_t swap = out[i];
 				out[i] = out[k];

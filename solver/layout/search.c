@@ -624,8 +624,7 @@ enum status layout_search_run(struct layout_search *search, int64_t capacity, co
 			break;
 		}
 		verdict = verdict == RUNNING ? layout_search_advance(search) : layout_search_pop(search, verdict);
-		if (search->no_memory)
-			return NO_MEMORY;
+		NEED(!search->no_memory);
 		if (search->work >= WORK_BETWEEN_CHECKS) {
 			bool stop = control_spend(control, search->work);
 			search->work = 0;

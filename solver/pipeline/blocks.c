@@ -136,7 +136,7 @@ static void join_reruns(struct cutting *cutting)
 					 first = writer == NONE ? NONE : original_of(graph, writer);
 			bool told = first != NONE && graph_results(graph, first) > 0 &&
 				counts(cutting, blocks_storage_of(graph, graph_result(graph, first, 0)));
-			for (uint32_t b = told ? blocks->of[first] : blocks->of[original]; b < blocks->of[original]; b++)
+			FOR_FROM(b, told ? blocks->of[first] : blocks->of[original], blocks->of[original])
 				blocks->joined[b] = true;
 		}
 	}

@@ -263,14 +263,12 @@ enum status rules_add(struct rules *rules, const struct rule *rule, struct error
 	parsed->rule.gradients = rules_keep(&rules->arena, rule->gradients, &failed);
 	parsed->rule.saved = rules_keep(&rules->arena, rule->saved, &failed);
 	parsed->rule.backward = rule->backward ? rules_keep(&rules->arena, rule->backward, &failed) : NULL;
-	if (failed)
-		return NO_MEMORY;
+	NEED(!failed);
 	TRY(rules_parse(&rules->arena, parsed->rule.factors, parsed, error));
 	NEED(GROWN(rules->rule, rules->room, rules->count + 1));
 	const char *dot = strchr(parsed->rule.type, '.');
 	uint32_t id = names_add(&rules->names, parsed->rule.type, rules->count);
-	if (id == NONE)
-		return NO_MEMORY;
+	NEED(id != NONE);
 	rules->by_overload |= dot && strchr(dot + 1, '.');
 	static const uint32_t by_structure = TRAIT_SHAPED | TRAIT_SLICE | TRAIT_SOURCE | TRAIT_OPAQUE;
 	if (id < rules->count)

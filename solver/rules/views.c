@@ -337,8 +337,7 @@ static enum status bind_move(struct binding *binding, uint32_t item)
 		if (size_at(binding, in, i) != size_at(binding, out, i))
 			return BAD_INPUT;
 		uint32_t factor = own(binding, in.start + i, !told || named[i] ? FACTOR_WHOLE : 0);
-		if (factor == NONE || !binding_append(binding, out.start + i, factor))
-			return NO_MEMORY;
+		NEED(factor != NONE && binding_append(binding, out.start + i, factor));
 	}
 	return OK;
 }
@@ -481,8 +480,7 @@ static enum status bind_join(struct binding *binding, uint32_t whole, uint32_t f
 		return BAD_INPUT;
 	FOR(i, all.dims) {
 		uint32_t factor = own(binding, all.start + i, i == joint ? FACTOR_WHOLE : 0);
-		if (factor == NONE)
-			return NO_MEMORY;
+		NEED(factor != NONE);
 		FOR_FROM(t, first, end) {
 			uint32_t dim = binding->dim_start[t] + i;
 			if (all.dims > 1 && joins_anything(binding, views_side_of(binding, t))) {

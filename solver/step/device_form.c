@@ -224,6 +224,18 @@ static enum status group_sums(struct forming *forming)
 
 /* ---- tied parameters ---- */
 
+/* Whether a backward op reads a view of a tied parameter that shapes tell all of. */
+static bool device_form_makes_again(const struct forming *forming, const bool *tied, uint32_t op, uint32_t tensor)
+{
+	const struct graph *graph = forming->graph;
+	uint32_t view = graph->tensor[tensor].writer;
+	bool later = graph->op[op].phase == PHASE_BACKWARD && tied[graph->tensor[tensor].storage] && view != NONE;
+	const struct rule *rule = later && graph->op[view].phase == PHASE_FORWARD ? rule_of(forming, view) : NULL;
+	bool certain = rule && (!strchr(rule->factors, '@') || strcmp(rule->factors, "@reshape") == 0);
+	return certain && rule->cost == COST_NONE && (rule->traits & TRAIT_SHAPED) && graph_operands(graph, view) == 1 &&
+		graph->tensor[graph_operand(graph, view, 0)].writer == NONE;
+}
+
 /* Marks views of parameters that the forward pass computes with under several names, where the backward pass reads
  * them. */
 static enum status device_form_find_tied(struct forming *forming)
@@ -245,15 +257,9 @@ static enum status device_form_find_tied(struct forming *forming)
 		}
 	}
 	FOR(op, graph->ops)
-		FOR_ITEMS(tensor, &graph->reads, op) {
-			uint32_t view = graph->tensor[tensor].writer;
-			bool later = graph->op[op].phase == PHASE_BACKWARD && tied[graph->tensor[tensor].storage] && view != NONE;
-			const struct rule *rule = later && graph->op[view].phase == PHASE_FORWARD ? rule_of(forming, view) : NULL;
-			bool certain = rule && (!strchr(rule->factors, '@') || strcmp(rule->factors, "@reshape") == 0);
-			if (certain && rule->cost == COST_NONE && (rule->traits & TRAIT_SHAPED) && graph_operands(graph, view) == 1
-				&& graph->tensor[graph_operand(graph, view, 0)].writer == NONE)
+		FOR_ITEMS(tensor, &graph->reads, op)
+			if (device_form_makes_again(forming, tied, op, tensor))
 				forming->again[tensor] = forming->changes = true;
-		}
 	return OK;
 }
 

@@ -291,7 +291,7 @@ static enum status find_late(const struct graph *graph, struct updates *updates,
 		if (updates->before[i] > updates->late)
 			return refuse(error, "the update can't be replaced: \"%.100s\" reads a part of what it gives",
 				graph->op[updates->late].name);
-	for (uint32_t op = 0; op < updates->late; op++) /* zero_grad() comes behind it, too */
+	FOR(op, updates->late) /* zero_grad() comes behind it, too */
 		if (op_releases(&graph->op[op]) && graph->op[op].phase == PHASE_UPDATE && frees_gradient(graph, updates, op)) {
 			bool first = true;
 			FOR(i, updates->count)
