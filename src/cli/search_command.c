@@ -125,12 +125,13 @@ static const char *plan_line(
 }
 
 /* "dp 8 cp 1 +0.4 %, dp 2 cp 4 +1.0 %; 439 more with tp 8 pp 8 fit" */
-static void print_variants(FILE *file, const struct config_list *list, const struct config_entry *entry)
+static void print_variants(FILE *file, const struct config_list *list, uint32_t number)
 {
+	const struct config_entry *entry = list->entry[number];
 	const struct config *config = &entry->config;
-	uint32_t share[SHARES_MOST], shares = config_token_shares(list, (uint32_t)(entry - list->entry), SHARES_MOST, share);
+	uint32_t share[SHARES_MOST], shares = config_token_shares(list, number, SHARES_MOST, share);
 	FOR(i, shares) {
-		const struct config_entry *other = &list->entry[share[i]];
+		const struct config_entry *other = list->entry[share[i]];
 		fprintf(file, "%sdp %u cp %u %+.1f %%", i ? ", " : "      ", other->config.dp, other->config.cp,
 			100.0 * ((double)other->result.time / (double)entry->result.time - 1));
 	}
@@ -151,7 +152,7 @@ static void print_entry(const struct search *search, FILE *file, uint32_t number
 		entry->front ? "*" : " ", config_text(&entry->config, TEXT(200)),
 		plan_line(search, &entry->config, batch, TEXT(24000)));
 	if (entry->variants > 0)
-		print_variants(file, list, entry);
+		print_variants(file, list, number - 1);
 	if (result->host > 0)
 		fprintf(file, "      %.2f GiB of a device's in the host's memory\n", gib(result->host));
 	if (*entry->planned.reason)
@@ -217,8 +218,8 @@ static double search_command_least_time(const struct config_list *list)
 {
 	double least = list->entries > 0 ? HUGE_VAL : 0;
 	FOR(i, list->entries)
-		if (list->entry[i].result.mfu > 0)
-			least = fmin(least, list->entry[i].result.mfu * (double)list->entry[i].result.time);
+		if (list->entry[i]->result.mfu > 0)
+			least = fmin(least, list->entry[i]->result.mfu * (double)list->entry[i]->result.time);
 	return isfinite(least) ? least : 0;
 }
 
@@ -249,27 +250,27 @@ static void search_command_print_text(const struct search *search, FILE *file, c
 			"row        time     worst rank         time     worst rank       first      last  bubble "
 			" front configuration (mbs: samples of a microbatch), and the line that plans it\n");
 	for (uint32_t i = 0, tie = 0; i < shown; i++) {
-		print_entry(search, file, i + 1, list, &list->entry[i], request->batch);
+		print_entry(search, file, i + 1, list, list->entry[i], request->batch);
 		tie = print_tie(search, file, list, tie, i, shown);
 	}
 	int64_t least = INT64_MAX;
 	bool over = false;
 	FOR(i, shown) {
-		least = SMALLER(list->entry[i].result.worst.total, least);
-		over |= list->entry[i].planned.known && !list->entry[i].planned.fits;
+		least = SMALLER(list->entry[i]->result.worst.total, least);
+		over |= list->entry[i]->planned.known && !list->entry[i]->planned.fits;
 	}
 	uint32_t at[2] = { 0 }, more = 0;
 	for (uint32_t i; shown > 0 && (i = config_next_by_time(list, shown, at)) != NONE;) {
-		int64_t total = list->entry[i].result.worst.total;
-		if (list->entry[i].front && total < least / 100 * FRONT_STEP) {
+		int64_t total = list->entry[i]->result.worst.total;
+		if (list->entry[i]->front && total < least / 100 * FRONT_STEP) {
 			if (more++ == 0)
 				fprintf(file, "less memory, more time:\n");
-			print_entry(search, file, i + 1, list, &list->entry[i], request->batch);
+			print_entry(search, file, i + 1, list, list->entry[i], request->batch);
 			least = total;
 		}
 	}
 	if (shown > 0) {
-		const struct config_result *best = &list->entry[0].result;
+		const struct config_result *best = &list->entry[0]->result;
 		if (over)
 			fprintf(file, "!: more than the memory\n");
 		fprintf(file, "the fastest, estimated:\n");
@@ -294,8 +295,8 @@ static int64_t least_planned(const struct config_list *list)
 {
 	int64_t least = INT64_MAX;
 	FOR(i, list->entries)
-		if (list->entry[i].planned.known && list->entry[i].planned.needs < least)
-			least = list->entry[i].planned.needs;
+		if (list->entry[i]->planned.known && list->entry[i]->planned.needs < least)
+			least = list->entry[i]->planned.needs;
 	return least;
 }
 
@@ -303,7 +304,7 @@ static int64_t least_planned(const struct config_list *list)
 static enum status print_way_out(const struct search *search, FILE *file, const struct config_list *list,
 	struct control *control, struct error *error)
 {
-	const struct config_entry *least = &list->entry[0];
+	const struct config_entry *least = list->entry[0];
 	struct config_list others = { 0 };
 	int64_t bytes;
 	const char *part = config_biggest(&least->result.worst, &bytes);
@@ -318,7 +319,7 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 	enum status status = search->offload ? OK : config_search(&request, control, &others, error);
 	if (others.fitting > 0) {
 		fprintf(file, "with what can wait in the host's memory (--offload all), estimated:\n");
-		print_entry(search, file, 1, &others, &others.entry[0], request.batch);
+		print_entry(search, file, 1, &others, others.entry[0], request.batch);
 	}
 	config_list_free(&others);
 	request = search_command_freed(&search->request);
@@ -326,8 +327,8 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 	uint32_t nearest = status == OK ? config_nearest(&others, &least->config) : NONE;
 	if (nearest != NONE) {
 		fprintf(file, "the smallest change that fits, estimated: %s\n",
-			config_changes(&least->config, &others.entry[nearest].config, TEXT(300)));
-		print_entry(search, file, nearest + 1, &others, &others.entry[nearest], request.batch);
+			config_changes(&least->config, &others.entry[nearest]->config, TEXT(300)));
+		print_entry(search, file, nearest + 1, &others, others.entry[nearest], request.batch);
 	}
 	config_list_free(&others);
 	for (int i = 0; i < 8 && status == OK && nearest == NONE; i++) {
@@ -339,7 +340,7 @@ static enum status print_way_out(const struct search *search, FILE *file, const 
 		if (nearest != NONE) {
 			fprintf(file, "nothing fits %u devices; %u devices, %" PRId64 " samples a step, estimated:\n",
 				search->request.devices, request.devices, request.batch);
-			print_entry(search, file, 1, &others, &others.entry[0], request.batch);
+			print_entry(search, file, 1, &others, others.entry[0], request.batch);
 		}
 		config_list_free(&others);
 	}
@@ -376,14 +377,14 @@ static json_t *tie_json(const struct search *search, const struct config_list *l
 	if (apart == 0 || number >= list->leading)
 		return json_null();
 	for (uint32_t end = 0; (end = config_tie_end(list, end, apart)) <= number; tie++)
-		if (config_failed(&list->entry[end]))
+		if (config_failed(list->entry[end]))
 			return json_null();
 	return json_integer(tie);
 }
 
 static json_t *entry_json(const struct search *search, const struct config_list *list, uint32_t number)
 {
-	const struct config_entry *entry = &list->entry[number];
+	const struct config_entry *entry = list->entry[number];
 	const struct config *config = &entry->config;
 	const struct config_result *result = &entry->result;
 	double tokens = (double)tokens_of(search) * 1e12 / (double)(result->time > 0 ? result->time : 1) /
@@ -417,7 +418,7 @@ static enum status print_json(const struct search *search, FILE *file, const str
 		json_array_append_new(entries, entry_json(search, list, i));
 	uint32_t at[2] = { 0 };
 	for (uint32_t i; search->top < list->fitting && (i = config_next_by_time(list, search->top, at)) != NONE;)
-		if (list->entry[i].front)
+		if (list->entry[i]->front)
 			json_array_append_new(entries, entry_json(search, list, i));
 	json_t *root = json_pack("{ss ss sf ss ss si si sI sI si si si si sf so sb si si sf}", "model", search->name,
 		"software", device_software(&search->scenario), "deviation", device_deviation(&search->scenario) / 1e3,
@@ -609,7 +610,7 @@ static void search_command_show_found(void *context, const struct config_list *l
 	struct search *search = context;
 	const struct config_entry *best = NULL;
 	for (; search->seen < list->entries; search->seen++) {
-		const struct config_entry *entry = &list->entry[search->seen];
+		const struct config_entry *entry = list->entry[search->seen];
 		if (!entry->fits || entry->result.time >= search->fastest)
 			continue;
 		search->fastest = entry->result.time;
@@ -626,8 +627,8 @@ static void search_command_show_planned(void *context, const struct config_list 
 	uint32_t fitting = 0;
 	int64_t best = INT64_MAX;
 	FOR(i, list->entries)
-		if (list->entry[i].planned.known && list->entry[i].planned.fits) {
-			best = smaller_of(best, list->entry[i].planned.time);
+		if (list->entry[i]->planned.known && list->entry[i]->planned.fits) {
+			best = smaller_of(best, list->entry[i]->planned.time);
 			fitting++;
 		}
 	if (fitting > 0 && isatty(STDERR_FILENO))
@@ -652,9 +653,9 @@ static enum status plan_best(struct search *search, struct config_list *list, st
 	scenario_done(&scenario);
 	planner_done(&planner);
 	if (status == BAD_INPUT && list->entries > 0) { /* too large to be built whole */
-		list->entry[0].planned = (struct config_planned) { .tried = true };
-		snprintf(list->entry[0].planned.reason, sizeof list->entry[0].planned.reason, "%.*s",
-			(int)sizeof list->entry[0].planned.reason - 1, error->text);
+		list->entry[0]->planned = (struct config_planned) { .tried = true };
+		snprintf(list->entry[0]->planned.reason, sizeof list->entry[0]->planned.reason, "%.*s",
+			(int)sizeof list->entry[0]->planned.reason - 1, error->text);
 	}
 	return status == CANCELLED || status == BAD_INPUT ? OK : status;
 }

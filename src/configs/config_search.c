@@ -213,8 +213,9 @@ static void config_search_expand(
 static enum status add_entry(struct searching *searching, const struct config_entry *entry)
 {
 	struct config_list *list = searching->list;
-	NEED(mem_reserve(&list->entry, &searching->room, list->entries + 1, sizeof *list->entry));
-	list->entry[list->entries++] = *entry;
+	NEED(mem_reserve(&list->entry, &searching->room, list->entries + 1, sizeof *list->entry) &&
+		ROOM(&list->arena, list->entry[list->entries], 1));
+	*list->entry[list->entries++] = *entry;
 	list->evaluated++;
 	return OK;
 }
@@ -347,6 +348,15 @@ static bool tries_chunks(const struct searching *searching, enum schedule schedu
 	return wanted ? chunks > 1 && chunks == wanted : schedule_tries_chunks(layers, pp, chunks);
 }
 
+static bool tries_schedule(
+	const struct searching *searching, const struct config *config, enum schedule schedule, uint32_t chunks)
+{
+	int asked = searching->request->schedule, only = config->pp == 1 ? SCHEDULE_1F1B : asked;
+	return (only < 0 || (int)schedule == only) && tries_chunks(searching, schedule, config->pp, chunks) &&
+		searching->step->all_blocks / config->pp >= chunks &&
+		schedule_possible(schedule, config->pp, chunks, config->microbatches, NULL) == OK;
+}
+
 /* Schedules and ZeRO stages of given degrees. */
 static enum status vary_schedule(struct searching *searching, struct config config)
 {
@@ -355,20 +365,22 @@ static enum status vary_schedule(struct searching *searching, struct config conf
 	if (config.replicate > 1 && config.dp % config.replicate != 0)
 		return OK;
 	memset(searching->cuts.known, 0, sizeof searching->cuts.known);
+	uint32_t counted = 0;
 	for (int zero = 0; zero <= 3; zero++) {
 		if (request->zero >= 0 ? zero != request->zero : zero > 0 && config.dp * config.cp * config.ep == 1)
 			continue;
 		config.zero = (uint8_t)zero;
 		config.keeps = zero == 3 && request->keeps;
-		if (!is_stopped(searching))
+		uint32_t before = searching->list->all;
+		bool stopped = is_stopped(searching);
+		if (!stopped)
 			config_search_terms(searching, &config);
+		searching->list->all += counted;
+		if (counted > 0)    /* stages have the same schedules */
+			continue;
 		FOR_INT(schedule, SCHEDULE_COUNT)
 			for (uint32_t chunks = 1; chunks <= (request->chunks ? request->chunks + 1 : SCHEDULE_CHUNKS_MAX); chunks++) {
-				bool wanted = config.pp == 1 ? schedule == SCHEDULE_1F1B
-					: request->schedule < 0 || schedule == request->schedule;
-				if (!wanted || !tries_chunks(searching, (enum schedule)schedule, config.pp, chunks) ||
-					searching->step->all_blocks / config.pp < chunks ||
-					schedule_possible((enum schedule)schedule, config.pp, chunks, config.microbatches, NULL) != OK)
+				if (!tries_schedule(searching, &config, (enum schedule)schedule, chunks))
 					continue;
 				config.schedule = (uint8_t)schedule;
 				config.chunks = chunks;
@@ -378,6 +390,7 @@ static enum status vary_schedule(struct searching *searching, struct config conf
 				searching->list->looked++;
 				TRY(evaluate_offloads(searching, &config));
 			}
+		counted = stopped ? searching->list->all - before : 0;
 	}
 	return OK;
 }
@@ -608,16 +621,16 @@ static bool same_split(const struct config *a, const struct config *b)
 static enum status config_search_refine_split(struct searching *searching, uint32_t i, bool *wanted)
 {
 	const struct config_list *list = searching->list;
-	const struct config config = list->entry[i].config;
+	const struct config config = list->entry[i]->config;
 	TRY(split_one(searching, searching->step, &config));
 	if (searching->kept)
 		TRY(split_one(searching, searching->kept, &config));
 	for (; i < list->fitting; i++)
-		if (wanted[i] && same_split(&config, &list->entry[i].config)) {
+		if (wanted[i] && same_split(&config, &list->entry[i]->config)) {
 			if (control_spend(searching->control, 1))
 				return control_status(searching->control);
-			TRY(config_search_play(searching, &list->entry[i]));
-			list->entry[i].played = true;
+			TRY(config_search_play(searching, list->entry[i]));
+			list->entry[i]->played = true;
 			wanted[i] = false;
 		}
 	return OK;
@@ -631,12 +644,12 @@ static enum status config_search_refine(struct searching *searching, bool *wante
 	FOR(i, list->fitting) {
 		if (!wanted[i])
 			continue;
-		const struct config config = list->entry[i].config;
+		const struct config config = list->entry[i]->config;
 		if (config.recompute != RECOMPUTE_NONE && searching->request->recompute < 0)
 			TRY(step_open(searching, samples_of(&config), RECOMPUTE_NONE, config.dp));
 		TRY(step_open(searching, samples_of(&config), config.recompute, config.dp));
 		FOR_FROM(j, i, list->fitting)
-			if (wanted[j] && same_step(&config, &list->entry[j].config))
+			if (wanted[j] && same_step(&config, &list->entry[j]->config))
 				TRY(config_search_refine_split(searching, j, wanted));
 	}
 	return OK;
@@ -650,15 +663,15 @@ static enum status rank_played(struct searching *searching)
 	HELD bool *MAKE(wanted, list->entries);
 	NEED(wanted || list->entries == 0);
 	FOR(i, list->entries) {
-		const struct config *config = &list->entry[i].config;
-		list->entry[i].played = config->pp == 1 &&
+		const struct config *config = &list->entry[i]->config;
+		list->entry[i]->played = config->pp == 1 &&
 			shares_of(searching, samples_of(config), config->dp) ==
 				shares_of(searching, samples_of(config), searching->request->dp);
 	}
 	if (!is_stopped(searching))
 		TRY(config_rank_by_time(list));
 	FOR_WHILE(i, list->fitting, i < EXACT_MOST)
-		wanted[i] = !list->entry[i].played;
+		wanted[i] = !list->entry[i]->played;
 	enum status status = config_search_refine(searching, wanted);
 	TRY(config_rank_fitting(list));
 	for (uint32_t each = 1; status == OK && config_want_leading(list, EXACT_LEADING, each, wanted) > 0;

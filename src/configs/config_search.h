@@ -74,11 +74,12 @@ struct config_entry {
 struct config_list {
 	/* Those that fit first: the fastest of each way to cut the model, then their variants, each by time, then memory.
 	 * Then, where they are listed, those that don't fit, by memory. */
-	struct config_entry *entry;
+	struct config_entry **entry;  /* in the arena */
 	uint32_t entries, fitting, leading;  /* leading: ways to cut the model of which any fits */
 	uint32_t evaluated;  /* listed or not: what isn't doesn't fit */
 	uint32_t graphs, splits;  /* steps built, shardings evaluated */
 	uint32_t looked, all;  /* combinations looked at, of all */
+	struct arena arena;
 };
 
 /* Evaluates every combination: degrees that multiply to devices (tp within a node, cp and ep where the model has them),

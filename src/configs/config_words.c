@@ -46,7 +46,7 @@ uint32_t config_nearest(const struct config_list *list, const struct config *wan
 {
 	uint32_t best = NONE, least = UINT32_MAX;
 	FOR(i, list->fitting) {
-		uint32_t changes = config_words_changed(&list->entry[i].config, wanted);
+		uint32_t changes = config_words_changed(&list->entry[i]->config, wanted);
 		if (changes < least) {
 			least = changes;
 			best = i;

@@ -43,8 +43,8 @@ static bool is_planned(const struct scenario *base, const struct config_list *li
 {
 	bool planned = false;
 	FOR_WHILE(i, list->entries, !planned)
-		planned |= i != number && list->entry[i].planned.tried &&
-			has_same_plan(base, &list->entry[i].config, &list->entry[number].config);
+		planned |= i != number && list->entry[i]->planned.tried &&
+			has_same_plan(base, &list->entry[i]->config, &list->entry[number]->config);
 	return planned;
 }
 
@@ -114,7 +114,7 @@ static uint32_t next_to_plan(const struct scenario *base, const struct config_li
 {
 	uint32_t fitting = 0;
 	FOR_WHILE(i, list->entries, fitting < wanted) {
-		const struct config_entry *entry = &list->entry[i];
+		const struct config_entry *entry = list->entry[i];
 		if (!entry->planned.tried && config_has_plan(&entry->config) && !is_planned(base, list, i))
 			return entry->fits || list->fitting == 0 ? i : NONE;
 		fitting += entry->planned.known && entry->planned.fits;
@@ -128,8 +128,8 @@ static void pass_lead(struct config_list *list, uint32_t failed, int64_t cap)
 {
 	uint32_t before = 0;
 	FOR(i, list->fitting)
-		before += i != failed && config_failed(&list->entry[i]) &&
-			config_same_cut(&list->entry[i].config, &list->entry[failed].config);
+		before += i != failed && config_failed(list->entry[i]) &&
+			config_same_cut(&list->entry[i]->config, &list->entry[failed]->config);
 	if (before == 0)
 		config_pass_lead(list, failed, cap);
 }
@@ -141,7 +141,7 @@ enum status config_plan_best(struct planner *planner, struct graph *graph, const
 	uint32_t fitting = 0, most = SMALLER(2 * wanted, list->entries);
 	enum status status = OK;
 	for (uint32_t tries = 0, i; tries < most && (i = next_to_plan(base, list, wanted)) != NONE && status == OK; tries++) {
-		struct config_entry *entry = &list->entry[i];
+		struct config_entry *entry = list->entry[i];
 		status = config_plan(planner, graph, base, entry, error);
 		bool fits = entry->planned.known && entry->planned.fits;
 		fitting += fits;

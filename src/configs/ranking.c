@@ -27,18 +27,18 @@ static bool is_ranked(const struct config_entry *a, const struct config_entry *b
 }
 
 /* Where each of the entries goes: rank [count]. Equal ones by their choices, one by one: they are few. */
-static enum status find_ranks(const struct config_entry *entry, uint32_t count, struct keyed *rank)
+static enum status find_ranks(struct config_entry *const *entry, uint32_t count, struct keyed *rank)
 {
 	FOR(i, count)
-		rank[i] = (struct keyed) { ranked_by(&entry[i], false), i, 0 };
+		rank[i] = (struct keyed) { ranked_by(entry[i], false), i, 0 };
 	NEED(sort_keyed(rank, count));
 	FOR(i, count)
-		rank[i].key = ranked_by(&entry[rank[i].item], true);
+		rank[i].key = ranked_by(entry[rank[i].item], true);
 	NEED(sort_keyed(rank, count));
 	FOR(i, count) {
 		struct keyed moved = rank[i];
 		uint32_t at = i;
-		for (; at > 0 && rank[at - 1].key == moved.key && !is_ranked(&entry[rank[at - 1].item], &entry[moved.item]); at--)
+		for (; at > 0 && rank[at - 1].key == moved.key && !is_ranked(entry[rank[at - 1].item], entry[moved.item]); at--)
 			rank[at] = rank[at - 1];
 		rank[at] = moved;
 	}
@@ -46,10 +46,10 @@ static enum status find_ranks(const struct config_entry *entry, uint32_t count, 
 }
 
 /* The places that entries have when ranked. Mostly they are ranked but for a few. */
-static enum status rank_entries(const struct config_entry *entry, uint32_t count, struct keyed *rank)
+static enum status rank_entries(struct config_entry *const *entry, uint32_t count, struct keyed *rank)
 {
 	uint32_t sorted = 1;
-	while (sorted < count && is_ranked(&entry[sorted - 1], &entry[sorted]))
+	while (sorted < count && is_ranked(entry[sorted - 1], entry[sorted]))
 		sorted++;
 	if (sorted < count)
 		return find_ranks(entry, count, rank);
@@ -58,13 +58,13 @@ static enum status rank_entries(const struct config_entry *entry, uint32_t count
 	return OK;
 }
 
-/* Each entry to its place. They are large: around each cycle of moves. */
-static void move_entries(struct config_entry *entry, uint32_t count, struct keyed *rank)
+/* Each entry to its place, around each cycle of moves. */
+static void move_entries(struct config_entry **entry, uint32_t count, struct keyed *rank)
 {
 	FOR(i, count) {
 		if (rank[i].item == NONE || rank[i].item == i)
 			continue;
-		struct config_entry first = entry[i];
+		struct config_entry *first = entry[i];
 		for (uint32_t to = i; to != NONE;) {
 			uint32_t from = rank[to].item;
 			rank[to].item = NONE;
@@ -89,29 +89,29 @@ static enum status find_leaders(struct config_list *list, struct keyed *rank)
 	NEED(cut);
 	list->leading = 0;
 	FOR(i, list->fitting) {
-		struct config_entry *entry = &list->entry[rank[i].item];
+		struct config_entry *entry = list->entry[rank[i].item];
 		const struct config *config = &entry->config;
 		uint32_t *set = &slots[((config->tp * 61 + config->ep) * 61 + config->pp) % CUTS_HASHED];
-		while (*set && !config_same_cut(&list->entry[cut[*set].leader].config, config))
+		while (*set && !config_same_cut(&list->entry[cut[*set].leader]->config, config))
 			set = &cut[*set].more;
 		entry->leads = *set == 0;
 		entry->variants = 0;
 		if (entry->leads)
 			cut[*set = ++list->leading].leader = rank[i].item;
 		else
-			list->entry[cut[*set].leader].variants++;
+			list->entry[cut[*set].leader]->variants++;
 		rank[i].key = *set;
 		rank[i].more = entry->leads;
 	}
 	for (uint32_t i = list->fitting, at = i; i-- > 0;)
 		if (!rank[i].more) {
 			rank[--at] = rank[i];
-			list->entry[rank[at].item].next = cut[rank[at].key].first;
+			list->entry[rank[at].item]->next = cut[rank[at].key].first;
 			cut[rank[at].key].first = at;
 		}
 	FOR(set, list->leading) {
 		rank[set].item = cut[set + 1].leader;
-		list->entry[rank[set].item].next = cut[set + 1].first;
+		list->entry[rank[set].item]->next = cut[set + 1].first;
 	}
 	return OK;
 }
@@ -121,21 +121,18 @@ static enum status rank_list(struct config_list *list, bool leaders)
 	int64_t least = INT64_MAX;
 	list->fitting = 0;
 	FOR(i, list->entries) {
-		struct config_entry *to = &list->entry[list->fitting], entry;
-		list->entry[i].leads = false;
-		if (!list->entry[i].fits)
+		struct config_entry *entry = list->entry[i];
+		entry->leads = false;
+		if (!entry->fits)
 			continue;
-		if (list->fitting++ < i) {
-			entry = list->entry[i];
-			list->entry[i] = *to;
-			*to = entry;
-		}
+		list->entry[i] = list->entry[list->fitting];
+		list->entry[list->fitting++] = entry;
 	}
 	HELD struct keyed *MAKE(rank, list->fitting + (size_t)1);
 	NEED(rank);
 	TRY(rank_entries(list->entry, list->fitting, rank));
 	FOR(i, list->fitting) {
-		struct config_entry *entry = &list->entry[rank[i].item];
+		struct config_entry *entry = list->entry[rank[i].item];
 		entry->front = entry->result.worst.total < least;
 		least = entry->front ? entry->result.worst.total : least;
 	}
@@ -158,7 +155,7 @@ enum status config_rank_fitting(struct config_list *list)
 enum status config_rank(struct config_list *list)
 {
 	TRY(config_rank_fitting(list));
-	struct config_entry *others = list->entry + list->fitting;
+	struct config_entry **others = list->entry + list->fitting;
 	uint32_t count = list->entries - list->fitting;
 	HELD struct keyed *MAKE(rank, (size_t)count + 1);
 	NEED(rank);
@@ -173,7 +170,7 @@ uint32_t config_next_by_time(const struct config_list *list, uint32_t begin, uin
 	bool leaders = leader < list->leading, variants = variant < list->fitting;
 	if (!leaders && !variants)
 		return NONE;
-	if (leaders && (!variants || list->entry[leader].result.time <= list->entry[variant].result.time)) {
+	if (leaders && (!variants || list->entry[leader]->result.time <= list->entry[variant]->result.time)) {
 		at[0]++;
 		return leader;
 	}
@@ -183,12 +180,12 @@ uint32_t config_next_by_time(const struct config_list *list, uint32_t begin, uin
 
 bool config_pass_lead(struct config_list *list, uint32_t number, int64_t cap)
 {
-	struct config_entry *leader = &list->entry[number], *next = NULL;
+	struct config_entry *leader = list->entry[number], *next = NULL;
 	double most = (double)leader->result.worst.total;
 	if (cap >= 0 && leader->planned.known && leader->planned.needs > cap)
 		most *= (double)cap / (double)leader->planned.needs;
-	for (uint32_t i = leader->next; i && leader->leads; i = list->entry[i].next) {
-		struct config_entry *entry = &list->entry[i];
+	for (uint32_t i = leader->next; i && leader->leads; i = list->entry[i]->next) {
+		struct config_entry *entry = list->entry[i];
 		if (!entry->planned.tried && (double)entry->result.worst.total <= most &&
 			(!next || entry->result.time < next->result.time))
 			next = entry;
@@ -209,13 +206,13 @@ bool config_pass_lead(struct config_list *list, uint32_t number, int64_t cap)
 
 uint32_t config_token_shares(const struct config_list *list, uint32_t number, uint32_t most, uint32_t *share)
 {
-	const struct config *leader = &list->entry[number].config;
+	const struct config *leader = &list->entry[number]->config;
 	uint32_t count = 0;
-	for (uint32_t i = list->entry[number].next; i && count < most; i = list->entry[i].next) {
-		const struct config *config = &list->entry[i].config;
+	for (uint32_t i = list->entry[number]->next; i && count < most; i = list->entry[i]->next) {
+		const struct config *config = &list->entry[i]->config;
 		bool known = config->cp == leader->cp;
 		FOR(k, count)
-			known |= list->entry[share[k]].config.cp == config->cp;
+			known |= list->entry[share[k]]->config.cp == config->cp;
 		if (!known)
 			share[count++] = i;
 	}
@@ -230,12 +227,12 @@ bool config_failed(const struct config_entry *entry)
 uint32_t config_tie_end(const struct config_list *list, uint32_t begin, uint32_t error)
 {
 	int64_t least = INT64_MAX;
-	for (uint32_t i = begin; i < list->leading && !config_failed(&list->entry[i]);
+	for (uint32_t i = begin; i < list->leading && !config_failed(list->entry[i]);
 		i++)   /* plans have changed the order within a tie */
-		least = SMALLER(list->entry[i].result.time, least);
+		least = SMALLER(list->entry[i]->result.time, least);
 	uint32_t end = begin;
-	while (error > 0 && end < list->leading && !config_failed(&list->entry[end]) &&
-		list->entry[end].result.time - least <= least / 1000 * error)
+	while (error > 0 && end < list->leading && !config_failed(list->entry[end]) &&
+		list->entry[end]->result.time - least <= least / 1000 * error)
 		end++;
 	return end;
 }
@@ -252,13 +249,13 @@ static bool by_plan(const struct config_entry *a, const struct config_entry *b)
 }
 
 /* By insertion: nearly sorted; equal ones stay as they are. */
-static void sort_entries(struct config_entry *entry, uint32_t count,
+static void sort_entries(struct config_entry **entry, uint32_t count,
 	bool (*before)(const struct config_entry *, const struct config_entry *))
 {
 	FOR_FROM(i, 1, count) {
-		struct config_entry moved = entry[i];
+		struct config_entry *moved = entry[i];
 		uint32_t at = i;
-		for (; at > 0 && before(&moved, &entry[at - 1]); at--)
+		for (; at > 0 && before(moved, entry[at - 1]); at--)
 			entry[at] = entry[at - 1];
 		entry[at] = moved;
 	}
@@ -275,14 +272,14 @@ static int64_t memory_of(const struct config_entry *entry)
 }
 
 /* Of rows as fast as the first within 0.1 %, the one of the least memory leads. */
-static void lead_with_least(struct config_entry *entry, uint32_t count)
+static void lead_with_least(struct config_entry **entry, uint32_t count)
 {
 	uint32_t least = 0;
 	FOR_FROM(i, 1, count)
-		if (entry[i].planned.known == entry->planned.known && is_as_fast(time_of(&entry[i]), time_of(entry)) &&
-			memory_of(&entry[i]) < memory_of(&entry[least]))
+		if (entry[i]->planned.known == entry[0]->planned.known && is_as_fast(time_of(entry[i]), time_of(entry[0])) &&
+			memory_of(entry[i]) < memory_of(entry[least]))
 			least = i;
-	struct config_entry leader = entry[least];
+	struct config_entry *leader = entry[least];
 	memmove(entry + 1, entry, least * sizeof *entry);
 	*entry = leader;
 }
@@ -301,16 +298,16 @@ uint32_t config_want_leading(const struct config_list *list, uint32_t most, uint
 {
 	uint32_t count = 0, leading = SMALLER(list->leading, most);
 	FOR(lead, leading) {
-		if (list->entry[lead].played)
+		if (list->entry[lead]->played)
 			continue;
 		uint32_t i = lead, found = 0;
 		do
-			if (!list->entry[i].played) {
+			if (!list->entry[i]->played) {
 				wanted[i] = true;
 				found++;
 				count++;
 			}
-		while ((i = list->entry[i].next) && found < each);
+		while ((i = list->entry[i]->next) && found < each);
 	}
 	return count;
 }
@@ -319,19 +316,22 @@ uint32_t config_want_leading(const struct config_list *list, uint32_t most, uint
 
 enum status config_list_copy(struct config_list *to, const struct config_list *from)
 {
+	struct config_entry *entry;
 	*to = *from;
+	to->arena = (struct arena) { 0 };
 	MAKE(to->entry, from->entries);
-	if (!to->entry) {
-		*to = (struct config_list) { 0 };
+	if (!to->entry || !ROOM(&to->arena, entry, from->entries)) {
+		config_list_free(to);
 		return NO_MEMORY;
 	}
-	if (from->entries > 0)
-		COPY(to->entry, from->entry, from->entries);
+	FOR(i, from->entries)
+		*(to->entry[i] = &entry[i]) = *from->entry[i];
 	return OK;
 }
 
 void config_list_free(struct config_list *list)
 {
 	mem_free(list->entry);
+	arena_free(&list->arena);
 	*list = (struct config_list) { 0 };
 }

@@ -127,7 +127,7 @@ static void chrome_search_text(const struct config_ranking *ranking, long long s
 {
 	uint32_t tried = 0;
 	FOR(i, ranking->list.entries)
-		tried += ranking->list.entry[i].planned.tried;
+		tried += ranking->list.entry[i]->planned.tried;
 	if (ranking->planning)
 		snprintf(text, size, "planning %u of %u · %lld s", tried, LARGER(tried, CONFIGS_BEST), seconds);
 	else

@@ -31,7 +31,7 @@ static void search_free(void *state)
 
 static void search_take(struct config_rows *list, const struct config_list *all, uint32_t i, bool first)
 {
-	const struct config *config = &all->entry[i].config;
+	const struct config *config = &all->entry[i]->config;
 	if (*list->filter && !text_contains(config_text(config, TEXT(200)), list->filter))
 		return;
 	if (!first && config_equal(config, &list->chosen))
@@ -69,13 +69,13 @@ static bool search_make_rows(struct config_rows *list, const struct model *model
 	FOR_INT(part, SEARCH_PARTS) {
 		list->begin[part] = list->rows;
 		FOR(i, all->entries) {
-			const struct config_entry *entry = &all->entry[i];
+			const struct config_entry *entry = all->entry[i];
 			if ((int)search_part_of(list, entry) != part)
 				continue;
 			search_take(list, all, i, first);
 			bool opened = entry->leads && list->opened.dp && config_same_cut(&list->opened, &entry->config);
 			for (uint32_t k = all->leading; k < all->fitting && opened && !*list->filter; k++)
-				if (config_same_cut(&all->entry[k].config, &entry->config))
+				if (config_same_cut(&all->entry[k]->config, &entry->config))
 					search_take(list, all, k, first);
 		}
 	}
@@ -203,8 +203,8 @@ static void search_draw_why(struct frame *frame, int y, const struct model *mode
 		words_add(&words, ", %s too much", BYTES(worst->total - ranking->memory));
 	if (nearest != NONE)
 		words_add(&words, ". The smallest change that fits: %s (%s)",
-			config_changes(&entry->config, &ranking->list.entry[nearest].config, TEXT(200)),
-			BYTES(ranking->list.entry[nearest].result.worst.total));
+			config_changes(&entry->config, &ranking->list.entry[nearest]->config, TEXT(200)),
+			BYTES(ranking->list.entry[nearest]->result.worst.total));
 	else if (!entry->fits)
 		words_add(&words, ranking->planning ? ". Nothing fits by formula; what needs least is being planned"
 			: ". Nothing fits %u devices: D doubles them, then S searches again", ranking->devices);
@@ -256,15 +256,15 @@ static void search_draw(void *state, struct model *model, struct frame *frame)
 		for (int part = 1; part < SEARCH_PARTS && y < end; part++)
 			if (row == list->begin[part] && row < list->begin[part + 1])
 				frame_text(frame, 1, y++, width, ROLE_LABEL, parts[part]);
-		search_draw_row(frame, y++, list, model, &ranking->list.entry[list->row[row]], row == list->selected);
+		search_draw_row(frame, y++, list, model, ranking->list.entry[list->row[row]], row == list->selected);
 	}
 	if (list->rows == 0) {
 		frame_print(frame, 1, HEAD, ROLE_FAINT, "no configuration contains \"%s\"", list->filter);
 		return;
 	}
-	list->chosen = ranking->list.entry[list->row[list->selected]].config;
+	list->chosen = ranking->list.entry[list->row[list->selected]]->config;
 	if (end < height)
-		search_draw_why(frame, end, model, &ranking->list.entry[list->row[list->selected]]);
+		search_draw_why(frame, end, model, ranking->list.entry[list->row[list->selected]]);
 }
 
 /* ---- commands ---- */
@@ -284,8 +284,7 @@ static bool search_run(void *state, struct model *model, enum command_id command
 	struct scenario scenario;
 	if (!model->ranking || model->ranking->list.entries == 0 || !search_make_rows(list, model) || list->rows == 0)
 		return false;
-	const struct config_entry *entry = model->ranking->list.entry;
-	const struct config *config = &entry[list->row[list->selected]].config;
+	const struct config *config = &model->ranking->list.entry[list->row[list->selected]]->config;
 	switch (command) {
 	case COMMAND_ACTIVATE:
 	case COMMAND_COPY:
@@ -304,7 +303,7 @@ static bool search_run(void *state, struct model *model, enum command_id command
 		return true;
 	case COMMAND_PEAK:
 		FOR(i, list->rows)
-			if (is_present(model, &entry[list->row[i]].config)) {
+			if (is_present(model, &model->ranking->list.entry[list->row[i]]->config)) {
 				list->selected = i;
 				return true;
 			}

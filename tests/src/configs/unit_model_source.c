@@ -176,7 +176,7 @@ static bool lists_agree(const struct config_request *request, const char *words,
 	cr_assert_eq(list.leading, whole.leading);
 	cr_assert(list.fitting > 0 || list.entries == whole.entries, "where nothing fits all are listed");
 	FOR(i, list.fitting > 0 ? list.fitting : list.entries) {
-		const struct config_entry *a = &list.entry[i], *b = &whole.entry[i];
+		const struct config_entry *a = list.entry[i], *b = whole.entry[i];
 		cr_assert(config_equal(&a->config, &b->config) && a->fits == b->fits && a->played == b->played, "%s %llu: row %u",
 			words, (unsigned long long)round, i);
 		cr_assert_eq(a->result.worst.total, b->result.worst.total);

@@ -144,7 +144,7 @@ Test(view_devices, configurations_are_ranked_and_one_sets_the_knobs)
 	expect(&fixture, SEARCH, "most on rank 0");
 	press(&fixture, SEARCH, COMMAND_DOWN);
 	press(&fixture, SEARCH, COMMAND_ACTIVATE);
-	const struct config *config = &list->entry[1].config;
+	const struct config *config = &list->entry[1]->config;
 	OWN(scenario) wanted;
 	cr_assert_eq(scenario_copy(&wanted, fixture.model.scenario), OK);
 	config_knobs(config, &wanted);
@@ -166,9 +166,9 @@ Test(view_devices, configurations_are_ranked_and_one_sets_the_knobs)
 	expect(&fixture, SEARCH, "100 MiB");
 	list = &fixture.model.ranking->list;
 	for (uint32_t i = 0; i < list->entries; i += 97) {     /* as plans count them */
-		config = &list->entry[i].config;
+		config = &list->entry[i]->config;
 		int64_t groups = (config->dp > 1) + (config->tp > 1) + (config->pp > 1) + (config->cp > 1) + (config->ep > 1);
-		cr_expect_eq(list->entry[i].result.worst.communication, groups << 20);
+		cr_expect_eq(list->entry[i]->result.worst.communication, groups << 20);
 	}
 	press(&fixture, SEARCH, COMMAND_LAST);
 	expect(&fixture, SEARCH, " too much");
