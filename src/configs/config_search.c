@@ -3,7 +3,7 @@
 #include "config_search.h"
 
 #define MICROBATCH_MAX 16   /* where their number is open */
-#define EXACT_MOST 64  /* fastest configurations whose schedule is played slot by slot */
+#define EXACT_MOST 192 /* fastest configurations whose schedule is played slot by slot */
 #define EXACT_LEADING 20  /* so many of the fastest of each cut of the model */
 #define ROWS_MANY 1000  /* of more rows what doesn't fit is listed at once */
 #define PLAYED_MOST 64  /* and at most so many others that would take their places, at a time */
