@@ -495,6 +495,13 @@ static bool choose_has_few(struct choosing *choosing, struct plan_wish *wish, st
 	return false;
 }
 
+/* Whether a few passes say what the first plan of all comes to. */
+static bool choose_glances(const struct choosing *choosing, const struct scenario *scenario)
+{
+	return choosing->automatic && !scenario_cuts(scenario) && scenario_seeks_time(scenario) &&
+		scenario_accumulation(scenario) == 1 && (starts_without_cap(scenario) || choosing->list.goal.limit < 0);
+}
+
 /* The first plan of all. Auto's of a large step that keeps the cap is what a few passes find: what else there is
  * decides whether it is worth more. */
 static struct plan *choose_begin(struct choosing *choosing)
@@ -503,8 +510,7 @@ static struct plan *choose_begin(struct choosing *choosing)
 	const struct scenario *scenario = planning->scenario;
 	struct plan_wish wish = first_wish(scenario);
 	struct shortlist own = { .goal = choosing->list.goal };
-	bool may = choosing->automatic && !scenario_cuts(scenario) && scenario_seeks_time(scenario) &&
-		scenario_accumulation(scenario) == 1 && (starts_without_cap(scenario) || choosing->list.goal.limit < 0);
+	bool may = choose_glances(choosing, scenario);
 	OWN(transformed) *soon = may && planner_is_watched(planning) ? choose_show_soon(choosing) : NULL;
 	wish.soon = soon ? soon->sharded : NULL;
 	OWN(transformed) *transformed = stage_transform(
