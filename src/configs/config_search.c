@@ -629,7 +629,9 @@ static enum status config_search_refine_split(struct searching *searching, uint3
 		if (wanted[i] && same_split(&config, &list->entry[i]->config)) {
 			if (control_spend(searching->control, 1))
 				return control_status(searching->control);
-			TRY(config_search_play(searching, list->entry[i]));
+			enum status status = config_search_play(searching, list->entry[i]);
+			if (status != INFEASIBLE) /* cut where this form of the step can't be: it stays as it was estimated */
+				TRY(status);
 			list->entry[i]->played = true;
 			wanted[i] = false;
 		}

@@ -21,8 +21,7 @@ struct choosing {
 	uint32_t compared;          /* shardings planned so far */
 	struct plan *first;         /* of all */
 	bool races;                 /* auto: it was looked at alone, as all others are first */
-	const struct plan *led;     /* the leader that was told last, */
-	struct outcome told;        /* and what it comes to, as what is told only gets better */
+	struct outcome told;        /* what the leader that was told last comes to: what is told only gets better */
 	bool capped;                /* auto, which found the first without the cap */
 	struct sharded *seen[SEEN_MOST]; /* auto: results whose rivals were compared already, each kept alive */
 	uint32_t seens;
@@ -47,8 +46,8 @@ static bool choose_goes_on(struct choosing *choosing)
 	if (error->status == NO_MEMORY || error->status == LIMIT)
 		return false;
 	error_set(error, OK);
-	if (choosing->automatic && best && best != choosing->led)
-		choose_tell(choosing, choosing->led = best);
+	if (choosing->automatic && best)
+		choose_tell(choosing, best);
 	return !choosing->limited && !(best && plan_is_enough(choosing->planning, best));
 }
 

@@ -154,7 +154,7 @@ void shard_job_list(struct shard_job *job, const char *text, const struct shardi
 		cost->usage, cost->redundant, true, false };
 }
 
-#define DEEP_PART 6        /* of a deep step at most such a part is left with few layers */
+#define DEEP_PART 3        /* of a deep step at most such a part is left with few layers */
 
 /* Meshes that a first plan looks at, and a complete one: few on large graphs, so that it stands at once. */
 enum { QUICK_WORK = 15000, FULL_WORK = 400000 };
