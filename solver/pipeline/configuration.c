@@ -463,7 +463,8 @@ static enum status pieces_find(const struct config_model *model, const struct co
 	FOR(rank, config->pp) {
 		int64_t each = config_exposed_each(model, config, first, rank);
 		pieces->backward[config_piece(config, rank, 0)] += each;
-		pieces->backward_link[config_piece(config, rank, 0)] += each;
+		/* of states over two axes waits are found too short: nothing more is taken off */
+		pieces->backward_link[config_piece(config, rank, 0)] += config->ep == 1 ? each : 0;
 		pieces->each = larger_of(pieces->each, each);
 	}
 	return OK;
