@@ -81,6 +81,9 @@ struct block_work {
 	bool *part; /* [storages] of a gradient that several blocks make: it waits for the others, or is added to a sum at
 				   once */
 };
+/* The first tensor that is the same view of the same memory: what was gathered for one reader is there for the others.
+ * twin: as above. O(1). */
+uint32_t block_work_canonical(const struct graph *graph, const uint32_t *twin, uint32_t tensor);
 /* Into the arena. OK or NO_MEMORY. O(size). */
 enum status block_work_find(const struct graph *graph, const struct blocks *blocks, const struct rules *rules,
 	struct arena *arena, struct block_work *work);

@@ -11,6 +11,7 @@
  *     timetable      a played schedule with bytes
  *     blocks         where a step can be cut
  *     weights        which ops of a backward pass only make gradients of parameters
+ *     block_work     what ops are for blocks, however split
  *     block_costs    times and bytes of blocks
  *     exposed        collectives of states that computation doesn't hide
  *     across         what ops reduce inside over the data axis

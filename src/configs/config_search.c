@@ -763,38 +763,6 @@ enum status config_case_evaluate(struct config_case *opened, const struct machin
 	return config_evaluate(&model, &opened->config, overheads, searching->first, EVALUATE_PLAYED, result);
 }
 
-/* Why nothing can be evaluated: the first of what is wanted that can't be. */
-static enum status no_configuration(const struct searching *searching)
-{
-	const struct config_request *request = searching->request;
-	const struct {
-		const char *name;
-		uint32_t wanted;
-	} degree[] = { { "dp", request->dp }, { "tp", request->tp }, { "pp", request->pp }, { "cp", request->cp },
-		{ "ep", request->ep } };
-	uint64_t product = 1;
-	char text[120] = "";
-	struct words words = { text, sizeof text, 0 };
-	FOR(i, COUNT_OF(degree))
-		if (degree[i].wanted) {
-			product *= degree[i].wanted;
-			words_add(&words, "%s%s %u", words.at ? " x " : "", degree[i].name, degree[i].wanted);
-		}
-	if (product == 0 || request->devices % product != 0)
-		return refuse(
-			searching->error, "no configuration: %s doesn't divide the %u devices", text, request->devices);
-	if (request->ep > 1 && searching->dense)
-		return refuse(searching->error, "no configuration: the model has no experts for ep %u", request->ep);
-	if (searching->unsplit[0])
-		return refuse(searching->error, "no configuration: %s", searching->unsplit);
-	if (request->pp > searching->pp_most && searching->pp_most > 0)
-		return refuse(searching->error, "no configuration: pp %u, but the model has %u blocks", request->pp,
-			searching->pp_most);
-	return refuse(searching->error,
-		"no configuration: the degrees must multiply to %u devices, and %lld samples must be whole microbatches",
-		request->devices, (long long)request->batch);
-}
-
 enum status config_search(
 	const struct config_request *request, struct control *control, struct config_list *list, struct error *error)
 {
@@ -814,7 +782,7 @@ enum status config_search(
 	mem_free(searching.open);
 	rules_free(searching.rules);
 	if (status == OK && list->evaluated == 0)
-		status = no_configuration(&searching);
+		status = config_refuse(request, searching.dense, searching.unsplit, searching.pp_most, error);
 	if (status != OK && status != CANCELLED)
 		config_list_free(list);
 	return status == NO_MEMORY ? fail_memory(error) : status;

@@ -115,6 +115,11 @@ char *config_changes(const struct config *from, const struct config *to, char *t
 /* "dp 8 tp 8 pp 1 ...", only what is above 1. Returns text. */
 char *config_text(const struct config *config, char *text, size_t size);
 
+/* Why nothing can be evaluated: the first of what is wanted that can't be. dense: no experts; unsplit: the last degree
+ * that no dim divides by, in words, or ""; blocks: of the model, 0 unknown. BAD_INPUT. */
+enum status config_refuse(const struct config_request *request, bool dense, const char *unsplit, uint32_t blocks,
+	struct error *error);
+
 /* ranking: configurations in the order in which they are shown. */
 
 /* The model is cut alike (tp, pp, ep): the copies that dp and cp make of what is left differ in how they share the

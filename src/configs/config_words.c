@@ -91,3 +91,33 @@ char *config_text(const struct config *config, char *text, size_t size)
 		add_text(text, size, at, at ? " " : "", "schedule", schedule_names, config->schedule);
 	return text;
 }
+
+enum status config_refuse(const struct config_request *request, bool dense, const char *unsplit, uint32_t blocks,
+	struct error *error)
+{
+	const struct {
+		const char *name;
+		uint32_t wanted;
+	} degree[] = { { "dp", request->dp }, { "tp", request->tp }, { "pp", request->pp }, { "cp", request->cp },
+		{ "ep", request->ep } };
+	uint64_t product = 1;
+	char text[120] = "";
+	struct words words = { text, sizeof text, 0 };
+	FOR(i, COUNT_OF(degree))
+		if (degree[i].wanted) {
+			product *= degree[i].wanted;
+			words_add(&words, "%s%s %u", words.at ? " x " : "", degree[i].name, degree[i].wanted);
+		}
+	if (product == 0 || request->devices % product != 0)
+		return refuse(error, "no configuration: %s doesn't divide the %u devices", text, request->devices);
+	if (request->ep > 1 && dense)
+		return refuse(error, "no configuration: the model has no experts for ep %u", request->ep);
+	if (*unsplit)
+		return refuse(error, "no configuration: %s", unsplit);
+	if (request->pp > blocks && blocks > 0)
+		return refuse(error, "no configuration: pp %u, but the model has %u blocks", request->pp,
+			blocks);
+	return refuse(error,
+		"no configuration: the degrees must multiply to %u devices, and %lld samples must be whole microbatches",
+		request->devices, (long long)request->batch);
+}

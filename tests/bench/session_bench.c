@@ -27,7 +27,7 @@ static int64_t session_time(const struct session *session)
 
 #define SHOWN_MOST 64
 
-/* Waits for the plan of the present scenario; *first: when any plan of it was there, *near: one that stays within 2 %. */
+/* Waits for the plan of the present scenario; *first: when any plan of it was there, *near: one within 2 % of it. */
 static struct moment wait_for_plan(
 	struct session *session, struct moment begin, struct moment *first, struct moment *near)
 {
@@ -62,7 +62,8 @@ static void row(struct session *session, const char *line)
 	}
 	done = wait_for_plan(session, begin, &first, &near);
 	const struct plan *plan = session_plan(session);
-	printf("| %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f |\n", line ? line : "(opened)", 1e3 * first.wall, 1e3 * first.cpu,
+	printf("| %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f |\n", line ? line : "(opened)",
+		1e3 * first.wall, 1e3 * first.cpu,
 		1e3 * near.wall, 1e3 * near.cpu, 1e3 * done.wall, 1e3 * done.cpu, plan ? (double)plan_arena(plan) / (1 << 20) : -1);
 }
 

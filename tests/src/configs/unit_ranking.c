@@ -69,7 +69,8 @@ static void expect_linked(const struct config_list *list, uint32_t leader, uint3
 		before = other->result.time;
 	}
 	cr_assert_eq(count, entry->variants, "round %u: %u linked, %u variants", round, count, entry->variants);
-	uint32_t share[MANY], shares = config_token_shares(list, leader, MANY, share), seen = 1u << entry->config.cp, all = seen;
+	uint32_t share[MANY], shares = config_token_shares(list, leader, MANY, share);
+	uint32_t seen = 1u << entry->config.cp, all = seen;
 	FOR(i, list->fitting)
 		all |= config_same_cut(&list->entry[i]->config, &entry->config) ? 1u << list->entry[i]->config.cp : 0;
 	FOR(i, shares) {
@@ -94,7 +95,8 @@ Test(ranking, variants_are_linked_to_their_cut_by_time)
 		FOR(i, list.entries) {
 			make_row(&random, false, row[i] = &rows[i]);
 			rows[i].fits = random_next(&random) % 4 > 0;
-			rows[i].config = (struct config) { .tp = 1 + (uint32_t)random_next(&random) % 2, .pp = 1 + (uint32_t)random_next(&random) % 2,
+			rows[i].config = (struct config) { .tp = 1 + (uint32_t)random_next(&random) % 2,
+				.pp = 1 + (uint32_t)random_next(&random) % 2,
 				.ep = 1, .cp = (uint32_t)random_next(&random) % 4, .dp = i };
 			fitting += rows[i].fits;
 		}
