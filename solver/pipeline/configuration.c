@@ -463,7 +463,7 @@ static enum status pieces_find(const struct config_model *model, const struct co
 	FOR(rank, config->pp) {
 		int64_t each = config_exposed_each(model, config, first, rank);
 		pieces->backward[config_piece(config, rank, 0)] += each;
-		/* of states over two axes waits are found too short: nothing more is taken off */
+		/* with experts states lie over two axes, whose waits are estimated too short: none is hidden as well */
 		pieces->backward_link[config_piece(config, rank, 0)] += config->ep == 1 ? each : 0;
 		pieces->each = larger_of(pieces->each, each);
 	}

@@ -426,8 +426,8 @@ static bool choose_may_race(const struct transformed *transformed)
 	return transformed && transformed->graph->ops > RACE_OPS && transformed->graph->ops <= HUGE_OPS;
 }
 
-/* Shows whoever looks on what one of the quick searches finds, where it keeps the cap: a candidate. What goes wrong is
- * forgotten. A new reference, or NULL. */
+/* Shows whoever looks on a first candidate, of one of the quick searches, where it keeps the cap. Errors are forgotten:
+ * what follows finds them again. A new reference, or NULL. */
 static struct transformed *choose_show_soon(struct choosing *choosing)
 {
 	const struct planning *planning = choosing->planning;

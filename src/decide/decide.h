@@ -131,7 +131,8 @@ struct plan *choose_shallow(const struct planning *planning, const struct sharde
 struct variant { struct planning planning; struct scenario scenario; };
 /* False: no memory. Else scenario_done(&variant->scenario). */
 bool variant_open(struct variant *variant, const struct planning *planning);
-/* The same of a step that is made, and is such a part of the whole: so is its budget. */
+/* Makes a variant's scenario one for a smaller step that is such a part of the whole: nothing changes that step any
+ * more, as the whole one was changed already, and its budget is that part. */
 void variant_of_part(struct scenario *scenario, double part);
 
 /* choose_plan() or choose_quickly(). With recompute=auto the better one of that and of the plan that recompute=none

@@ -216,7 +216,7 @@ static bool rounds_by_halves(struct rounds *rounds, const struct plan *last, int
 {
 	int64_t margin;
 	int64_t above = plan_needs(last) - (rounds->budget - last->fit_margin);
-	bool fits = above <= last->fit_margin;
+	bool fits = plan_needs(last) <= rounds->budget;
 	if (!rounds_below_floor(rounds, last)) {
 		rounds->closest = round > 0 ? smaller_of(rounds->closest, above) : above;
 		rounds->farthest = round > 0 ? larger_of(rounds->farthest, above) : above;
